@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Every event counter of the scheduler, declared once: X(name, help). From here the list reaches the
+ * per-CPU array in BPF, --stats, status and the OpenMetrics exporter (scx_cosched_<name>_total).
+ */
+#ifndef COSCHED_COUNTERS_H
+#define COSCHED_COUNTERS_H
+
+#define COSCHED_COUNTERS(X)									\
+	X(arrivals,            "Messages that arrived at a socket whose receiver is known")	\
+	X(arrivals_coscheduled, "Arrivals that found their receiver running")			\
+	X(arrivals_unmapped,   "Messages that arrived at a socket that no task has received on") \
+	X(boosts,              "Times a receiver ran ahead of the fair order")			\
+	X(context_switches,    "Times a CPU changed from one task to another")			\
+	X(preemptions,         "Times a waking task preempted by the fair order, without a boost") \
+	X(steals,              "Tasks that an idle CPU took from the queue of another")		\
+	X(endpoints_full,      "Sockets that could not be tracked for want of memory")		\
+	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Builds the C side: the BPF scheduler with its skeleton, the rules of policies/ as native code, and
+//! the BPF object that runs the same rules for the differential test.
+
+fn main() {
+    skeleton("bpf/main.bpf.c", "bpf");
+    skeleton("tests/policy_rows.bpf.c", "policy_rows");
+
+    cc::Build::new()
+        .file("policies/native.c")
+        .warnings_into_errors(true)
+        .extra_warnings(true)
+        .compile("cosched_policies");
+
+    // Headers reach these builds from both directories, which the builders do not all notice.
+    for dir in ["policies", "bpf"] {
+        println!("cargo:rerun-if-changed={dir}");
+    }
+}
+
+/// Builds `source` into `OUT_DIR/<name>_skel.rs`, and the types that it shares with Rust.
+fn skeleton(source: &str, name: &str) {
+    scx_cargo::BpfBuilder::new()
+        .expect("BPF needs clang 19 or newer: install it and set BPF_CLANG, e.g. BPF_CLANG=clang-19")
+        .enable_intf("bpf/intf.h", "bpf_intf.rs")
+        .enable_skel(source, name)
+        .build()
+        .unwrap_or_else(|e| panic!("{source} does not build: {e:?}"));
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The one question that the scheduler asks: may the receiver of a message run now?
+ *
+ * An unknown rule denies. The loader never writes one, but a policy is data, and data that nobody
+ * understands must not be worth CPU time.
+ */
+#ifndef COSCHED_GATE_H
+#define COSCHED_GATE_H
+
+#include "policy.h"
+#include "gate_always.h"
+#include "gate_equalizing.h"
+#include "gate_rate.h"
+
+static inline u32 cosched_gate_decide(const struct cosched_policy *policy,
+				      const struct cosched_demand *demand)
+{
+	if (policy->arrival != COSCHED_ARRIVAL_DEMAND)
+		return COSCHED_REASON_no_demand;
+
+	switch (policy->gate) {
+	case COSCHED_GATE_ALWAYS:
+		return gate_always_allows();
+	case COSCHED_GATE_EQUALIZING:
+		return gate_equalizing_allows(policy, demand);
+	case COSCHED_GATE_RATE:
+		return gate_rate_allows(policy, demand);
+	default:
+		return COSCHED_REASON_no_demand;
+	}
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Gate "equalizing": boost receiver j over running task i only if r_j + h < r_i (thesis 3.2).
+ *
+ * r is the CPU time that a task has had since the task that most recently joined the run queue
+ * started running, so the rule says: j goes first if it lags i by more than h. The scheduler passes
+ * positions on its CPU's fair clock instead of raw times. A task that joins is placed at that clock,
+ * which is the same as setting every r to zero for it, and the clock runs slower for heavier tasks,
+ * so "equal" means equal by weight where nice levels and cgroup weights differ.
+ *
+ * h sets the volatility. At h >= the longest possible lead the gate never opens; at h = -H, a job may
+ * run ahead of the others by up to H before it opens no more. Small |h| is fair at a fine grain and
+ * loses pairs: refusing to switch is what breaks coscheduling up (thesis 3.2, Figure 3-4). Large
+ * negative h keeps pairs together for longer turns. The debt is paid back either way, because the
+ * fair order that follows counts boosted time like any other: h sets the grain of fairness, not its
+ * long-run value.
+ *
+ * Example, h = -40 ms: the receiver has run 120 ms, the running task 90 ms. 120 - 40 = 80 < 90: it
+ * is granted, with 10 ms of lead left. At 130 ms it is denied until the others have caught up.
+ */
+#ifndef COSCHED_GATE_EQUALIZING_H
+#define COSCHED_GATE_EQUALIZING_H
+
+#include "policy.h"
+
+static inline u32 gate_equalizing_allows(const struct cosched_policy *policy,
+					 const struct cosched_demand *demand)
+{
+	s64 threshold_ns = cosched_add_s64(demand->receiver_ran_ns, policy->h_ns);
+
+	return threshold_ns < demand->running_ran_ns ? COSCHED_REASON_lags
+						     : COSCHED_REASON_not_behind;
+}
+
+#endif

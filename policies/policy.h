@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What every rule in this directory sees and answers.
+ *
+ * A rule is a pure function over integers: no maps, no helpers, no clock, no globals. That is what
+ * lets one file serve the BPF scheduler, the native tests and the simulator, and what lets a test
+ * hold the BPF build and the native build against each other bit for bit.
+ *
+ * The caller takes a snapshot of the receiver's CPU, hands it in, and gets back a reason. A reason
+ * is the whole decision: some reasons grant, the others deny, and each is counted under its own
+ * name, so that "why was my job not boosted?" has an answer in the metrics.
+ *
+ * Integer types come from the includer: vmlinux.h in BPF, native.h elsewhere.
+ */
+#ifndef COSCHED_POLICY_H
+#define COSCHED_POLICY_H
+
+/* What happens when a message arrives (Zhang, Table 1). */
+enum cosched_arrival {
+	COSCHED_ARRIVAL_NONE,		/* nothing: the local scheduler alone decides */
+	COSCHED_ARRIVAL_DEMAND,		/* the receiver runs at once, if the gate allows */
+	COSCHED_NR_ARRIVALS,
+};
+
+/* Whether a boost is fair now. */
+enum cosched_gate {
+	COSCHED_GATE_ALWAYS,		/* thesis 3.1 */
+	COSCHED_GATE_EQUALIZING,	/* thesis 3.2 */
+	COSCHED_GATE_RATE,		/* thesis 4.2.1, Buchanan-Chien 2.2.2 */
+	COSCHED_NR_GATES,
+};
+
+/*
+ * Why a demand was granted or denied, declared once: X(name, grants, help). The names reach the
+ * metrics as the label "reason", in this order.
+ */
+#define COSCHED_REASONS(X)									\
+	X(always,        1, "the gate always allows")						\
+	X(lags,          1, "the receiver lags the running task by more than h")		\
+	X(interval,      1, "long enough since the receiver's last boost")			\
+	X(no_demand,     0, "the policy takes no arrival as a demand")				\
+	X(not_behind,    0, "the receiver does not lag the running task by more than h")	\
+	X(too_soon,      0, "too soon after the receiver's last boost")				\
+	X(starving,      0, "boosts have held the CPU so long that the fair order goes first")	\
+	X(kernel_thread, 0, "a kernel thread is running, and those are never delayed")
+
+#define COSCHED_REASON_ENUM(name, grants, help) COSCHED_REASON_##name,
+enum cosched_reason {
+	COSCHED_REASONS(COSCHED_REASON_ENUM)
+	COSCHED_NR_REASONS,
+};
+
+/* A choice on each axis, with its parameters: what the loader writes and every rule reads. */
+struct cosched_policy {
+	u32 arrival;			/* enum cosched_arrival */
+	u32 gate;			/* enum cosched_gate */
+	u64 slice_ns;			/* Tq: how long a task runs before the next decision */
+	s64 h_ns;			/* equalizing: the lag that a boost needs; may be negative */
+	s64 rate_constant_ns;		/* rate: C */
+	s32 rate_exponent;		/* rate: E */
+	u32 pad;
+};
+
+/* One snapshot of the receiver's CPU, taken when the gate is asked. All times in ns. */
+struct cosched_demand {
+	u64 now_ns;			/* Tc: the time of the demand */
+	u64 last_boost_ns;		/* Tp: when the receiver was last boosted; 0 is never */
+	s64 receiver_ran_ns;		/* r_j: what the receiver has run, on its CPU's fair clock */
+	s64 running_ran_ns;		/* r_i: what the running task has run, on the same clock */
+	u32 nr_runnable;		/* R: runnable tasks on the CPU, the running one included */
+	u32 pad;
+};
+
+#define COSCHED_REASON_CASE(name, grants, help) case COSCHED_REASON_##name: return grants;
+static inline int cosched_reason_grants(u32 reason)
+{
+	switch (reason) {
+	COSCHED_REASONS(COSCHED_REASON_CASE)
+	default: return 0;
+	}
+}
+
+/*
+ * Saturating arithmetic. Parameters come from operators and times from clocks, so every sum here is
+ * allowed to be absurd and none is allowed to wrap: a wrapped sum would turn "never" into "always".
+ */
+#define COSCHED_U64_MAX ((u64)~0ULL)
+#define COSCHED_S64_MAX ((s64)(COSCHED_U64_MAX >> 1))
+#define COSCHED_S64_MIN (-COSCHED_S64_MAX - 1)
+
+static inline s64 cosched_add_s64(s64 a, s64 b)
+{
+	if (b > 0 && a > COSCHED_S64_MAX - b)
+		return COSCHED_S64_MAX;
+	if (b < 0 && a < COSCHED_S64_MIN - b)
+		return COSCHED_S64_MIN;
+	return a + b;
+}
+
+static inline u64 cosched_add_u64(u64 a, u64 b)
+{
+	return a > COSCHED_U64_MAX - b ? COSCHED_U64_MAX : a + b;
+}
+
+/*
+ * By long multiplication on 32-bit halves. Division would be shorter, but it faults natively on zero
+ * and yields zero in BPF, and b never needs more than 32 bits here.
+ */
+static inline u64 cosched_mul_u64_u32(u64 a, u32 b)
+{
+	u64 low = (a & 0xffffffffULL) * b;
+	u64 high = (a >> 32) * b + (low >> 32);
+
+	if (high >> 32)
+		return COSCHED_U64_MAX;
+	return high << 32 | (low & 0xffffffffULL);
+}
+
+/* a * 2^exponent, rounded down. */
+static inline u64 cosched_scale_u64(u64 a, s32 exponent)
+{
+	if (exponent <= -64)
+		return 0;
+	if (exponent < 0)
+		return a >> -exponent;
+	if (exponent >= 64)
+		return a ? COSCHED_U64_MAX : 0;
+	if (exponent > 0 && a >> (64 - exponent))
+		return COSCHED_U64_MAX;
+	return a << exponent;
+}
+
+#endif
