@@ -41,8 +41,7 @@ enum cosched_gate {
 	X(no_demand,     0, "the policy takes no arrival as a demand")				\
 	X(not_behind,    0, "the receiver does not lag the running task by more than h")	\
 	X(too_soon,      0, "too soon after the receiver's last boost")				\
-	X(starving,      0, "boosts have held the CPU so long that the fair order goes first")	\
-	X(kernel_thread, 0, "a kernel thread is running, and those are never delayed")
+	X(starving,      0, "boosts have held the CPU so long that the fair order goes first")
 
 #define COSCHED_REASON_ENUM(name, grants, help) COSCHED_REASON_##name,
 enum cosched_reason {

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fair order: who runs next when no message says otherwise.
+ *
+ * Every CPU has a queue of its own, ordered by vtime, which is CPU time divided by weight. Three rules
+ * make the boosts of demand.bpf.h harmless in the long run:
+ *
+ *  - Boosted time is charged like any other, from sum_exec_runtime and not from what is left of the
+ *    slice, because a preemption sets that to zero. A boost is a loan, and the order collects it.
+ *  - Only a task that ran in the fair order moves the CPU's fair clock. A boosted task is ahead of the
+ *    clock; if it took the clock with it, all that wake up later would start with the same debt.
+ *  - A task that sleeps keeps its debt and loses its credit beyond one slice. A task that moves to
+ *    another CPU takes its distance to the clock along, not its vtime.
+ *
+ * A task that is preempted in mid-slice keeps its place and the rest of its slice: its key is the vtime
+ * at which the slice began. Otherwise each boost would also shuffle the tasks that it preempts.
+ */
+#ifndef COSCHED_FAIR_BPF_H
+#define COSCHED_FAIR_BPF_H
+
+enum {
+	WEIGHT_DEFAULT	= 100,			/* nice 0 and cpu.weight 100 */
+	MIN_REST_NS	= 1000 * 1000,		/* a shorter rest of a slice is not worth a switch */
+	WAKE_MARGIN_NS	= 1000 * 1000,		/* a waking task preempts if it lags by more than this */
+};
+
+static bool vtime_before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+static u32 task_weight(const struct task_struct *p)
+{
+	return p->scx.weight ?: 1;
+}
+
+static u64 scale_by_weight(u64 ns, u32 weight)
+{
+	return ns * WEIGHT_DEFAULT / (weight ?: 1);
+}
+
+/* Brings @cctx's share clock up to @now. Call before the sum of weights changes. */
+static void advance_share_clock(struct cpu_ctx *cctx, u64 now)
+{
+	u64 weight_sum = cctx->weight_sum;
+
+	if (weight_sum && (s64)(now - cctx->share_at) > 0)
+		cctx->share_clock += (now - cctx->share_at) * WEIGHT_DEFAULT / weight_sum;
+	cctx->share_at = now;
+}
+
+static void leave_sums(struct task_ctx *tctx)
+{
+	struct cpu_ctx *cctx = cpu_ctx_of(tctx->sum_cpu);
+
+	if (tctx->sum_cpu < 0 || !cctx)
+		return;
+	__sync_fetch_and_sub(&cctx->weight_sum, tctx->sum_weight);
+	__sync_fetch_and_sub(&cctx->nr_runnable, 1);
+	tctx->sum_cpu = -1;
+}
+
+static void join_sums(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	advance_share_clock(cctx, scx_bpf_now());
+	tctx->sum_weight = task_weight(p);
+	tctx->sum_cpu = cpu;
+	tctx->share_seen = cctx->share_clock;
+	__sync_fetch_and_add(&cctx->weight_sum, tctx->sum_weight);
+	__sync_fetch_and_add(&cctx->nr_runnable, 1);
+}
+
+/* Puts @tctx on the fair clock of @cpu: a newcomer at the clock, a migrant at its old distance. */
+static void place_on_cpu(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	struct cpu_ctx *old;
+
+	if (tctx->cpu == cpu)
+		return;
+	old = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
+	tctx->vtime = cctx->vtime_now + (old ? tctx->vtime - old->vtime_now : 0);
+	tctx->slice_vtime = tctx->vtime;
+	tctx->cpu = cpu;
+}
+
+/* A sleeper may be behind the clock by one slice at most, or it could save up and then hold the CPU. */
+static void bound_credit(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	u64 credit = scale_by_weight(current_policy()->slice_ns, task_weight(p));
+	u64 floor = cctx->vtime_now - credit;
+
+	if (vtime_before(tctx->vtime, floor))
+		tctx->vtime = floor;
+}
+
+/*
+ * The slice that @tctx runs for next: the rest of the present one if it was cut short, else a new one,
+ * which begins at the present vtime.
+ */
+static u64 next_slice(struct task_ctx *tctx, bool keep_rest)
+{
+	u64 slice_ns = current_policy()->slice_ns;
+
+	if (keep_rest && tctx->slice_used_ns && tctx->slice_used_ns + MIN_REST_NS <= slice_ns)
+		return slice_ns - tctx->slice_used_ns;
+	tctx->slice_used_ns = 0;
+	tctx->slice_vtime = tctx->vtime;
+	return slice_ns;
+}
+
+/* Charges @p for what it has run since the last charge. Returns that, in ns. */
+static u64 charge(struct task_struct *p, struct task_ctx *tctx)
+{
+	u64 total_ns = p->se.sum_exec_runtime;
+	u64 ran_ns = total_ns - tctx->charged_ns;
+
+	tctx->charged_ns = total_ns;
+	tctx->vtime += scale_by_weight(ran_ns, task_weight(p));
+	tctx->slice_used_ns += ran_ns;
+	return ran_ns;
+}
+
+/* The position of the task that runs on @cctx's CPU on its fair clock, as of @now. */
+static u64 running_vtime(const struct cpu_ctx *cctx, u64 now)
+{
+	u64 since = cctx->curr_since;
+	u64 ran_ns = (s64)(now - since) > 0 ? now - since : 0;
+
+	return cctx->curr_vtime + scale_by_weight(ran_ns, cctx->curr_weight);
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What each job used and what its fair share would have been (thesis 5.1: F = N T_C / T_E).
+ *
+ * T_C is CPU time. The share T_E / N is kept by a clock per CPU that runs at 1 / (sum of the weights of
+ * the runnable tasks): over any time in which a task is runnable, its fair share is its weight times
+ * what that clock advanced, whatever came and went meanwhile. A task that waits for a message inside
+ * a receive is still claiming its share, so that time counts too, as if the task had been runnable; other
+ * sleep does not. Jobs are counted per CPU and summed by the loader, so no two CPUs share a counter.
+ */
+#ifndef COSCHED_JOBS_BPF_H
+#define COSCHED_JOBS_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, COSCHED_MAX_JOBS);
+	__type(key, u64);
+	__type(value, struct cosched_job_stats);
+} jobs SEC(".maps");
+
+static u64 job_of(struct task_struct *p)
+{
+	switch (job_by) {
+	case COSCHED_JOB_BY_SESSION:
+		return (u64)BPF_CORE_READ(p, signal, pids[PIDTYPE_SID], numbers[0].nr);
+	case COSCHED_JOB_BY_PROCESS:
+		return (u64)p->tgid;
+	default:
+		return p->cgroups->dfl_cgrp->kn->id;
+	}
+}
+
+static struct cosched_job_stats *job_stats_of(struct task_struct *p)
+{
+	struct cosched_job_stats zero = {}, *stats;
+	u64 job = job_of(p);
+
+	stats = bpf_map_lookup_elem(&jobs, &job);
+	if (stats)
+		return stats;
+	bpf_map_update_elem(&jobs, &job, &zero, BPF_NOEXIST);
+	stats = bpf_map_lookup_elem(&jobs, &job);
+	if (stats)
+		return stats;
+
+	count(COSCHED_COUNTER_jobs_full);
+	job = COSCHED_JOB_OTHER;
+	bpf_map_update_elem(&jobs, &job, &zero, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&jobs, &job);
+}
+
+/* What @tctx's fair share has grown by since this was last asked, in ns. */
+static u64 take_fair_share(struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	u64 share = cctx->share_clock - tctx->share_seen;
+
+	tctx->share_seen = cctx->share_clock;
+	return share * tctx->sum_weight / WEIGHT_DEFAULT;
+}
+
+static void account(struct task_struct *p, u64 ran_ns, u64 fair_ns)
+{
+	struct cosched_job_stats *stats = job_stats_of(p);
+
+	if (!stats)
+		return;
+	stats->cpu_ns += ran_ns;
+	stats->fair_ns += fair_ns;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * All state of the scheduler: what it knows of a CPU, of a task and of an endpoint, and what it counts.
+ *
+ * Who writes what: a CPU's context is written under that CPU's runqueue lock, apart from @demand and
+ * the two sums, which others change atomically. Others read the rest without a lock; a stale value
+ * costs a wrong decision about one boost and nothing else. A task's fair-order fields are written
+ * under the lock of the runqueue that it is on, its demand fields atomically.
+ */
+#ifndef COSCHED_STATE_BPF_H
+#define COSCHED_STATE_BPF_H
+
+/* Set by the loader before the scheduler starts. */
+const volatile u32 nr_cpu_ids = 1;
+const volatile u32 job_by = COSCHED_JOB_BY_CGROUP;
+const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU uses */
+
+/*
+ * The policy, twice: the loader fills the slot that is not in use and then flips policy_now, so that a
+ * reader sees the old policy or the new one and never a mixture.
+ */
+struct cosched_policy policies[2];
+u32 policy_now;
+
+static const struct cosched_policy *current_policy(void)
+{
+	return &policies[READ_ONCE(policy_now) & 1];
+}
+
+struct cpu_ctx {
+	/* The fair order (fair.bpf.h). */
+	u64 vtime_now;		/* the fair clock: vtime of the last task that ran in the fair order */
+	u64 share_clock;	/* ns of CPU that a task of weight 100 should have had here */
+	u64 share_at;		/* when share_clock was last advanced */
+	u64 weight_sum;		/* of the runnable tasks */
+	u32 nr_runnable;
+
+	/* The running task, for whoever asks whether a boost over it is fair. */
+	u32 curr_weight;	/* 0: idle, or not ours */
+	u64 curr_vtime;		/* at curr_since */
+	u64 curr_since;
+	u32 curr_kthread;
+
+	/* Demand (demand.bpf.h). */
+	u32 demand;		/* a task in this CPU's queue has been granted a boost */
+	u64 boosted_since;	/* since when boosts alone have held the CPU; 0: they do not */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct cpu_ctx);
+} cpu_ctxs SEC(".maps");
+
+static struct cpu_ctx *cpu_ctx_of(s32 cpu)
+{
+	u32 key = cpu;
+
+	return bpf_map_lookup_elem(&cpu_ctxs, &key);
+}
+
+enum task_state {
+	TASK_BLOCKED,		/* not runnable: its wake-up will look at @pending */
+	TASK_QUEUED,		/* runnable, not running: an arrival may boost it */
+	TASK_RUNNING,		/* on a CPU: the switch away from it will look at @pending */
+};
+
+struct task_ctx {
+	/* The fair order. */
+	u64 vtime;		/* CPU time over weight, on the fair clock of @cpu */
+	u64 slice_vtime;	/* vtime when the present slice began: the place in the queue */
+	u64 slice_used_ns;	/* of the present slice */
+	u64 charged_ns;		/* sum_exec_runtime up to which vtime is charged */
+	s32 cpu;		/* whose fair clock vtime is on; -1: none yet */
+
+	/* The sums of a CPU that this task is part of. */
+	s32 sum_cpu;		/* -1: none */
+	u32 sum_weight;
+	u64 share_seen;		/* share_clock of sum_cpu up to which the fair share is counted */
+
+	/* Demand. */
+	s32 pending;		/* endpoints that hold a message for this task */
+	u32 state;		/* enum task_state */
+	u32 boost;		/* granted, and waiting in the queue to be taken ahead of the order */
+	u32 boosted;		/* runs, or is about to run, because of a boost */
+	u32 in_receive;		/* inside a receive call */
+	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
+	u64 last_boost_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_ctx);
+} task_ctxs SEC(".maps");
+
+static struct task_ctx *task_ctx_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+}
+
+/*
+ * A pid says which task to look up, the start time whether it still is the one that was meant. Not kept in
+ * the context: a task has no start time yet when ops.init_task() sees it.
+ */
+static u64 task_id(const struct task_struct *p)
+{
+	return (p->start_boottime / NSEC_PER_MSEC) << 32 | (u32)p->pid;
+}
+
+static u32 task_id_pid(u64 id)
+{
+	return (u32)id;
+}
+
+/* Where messages for a task arrive: a socket, in the socket's own storage, gone when it is freed. */
+struct endpoint {
+	u64 receiver;		/* task_id of the last task that received, polled or sent here */
+	u64 pending_for;	/* task_id whose @pending counts this endpoint; 0: nothing is pending */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct endpoint);
+} endpoints SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cosched_cpu_stats);
+} cpu_stats SEC(".maps");
+
+static struct cosched_cpu_stats *this_cpu_stats(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&cpu_stats, &zero);
+}
+
+static void count(enum cosched_counter counter)
+{
+	struct cosched_cpu_stats *stats = this_cpu_stats();
+
+	if (stats && counter < COSCHED_NR_COUNTERS)
+		stats->counters[counter]++;
+}
+
+#endif
