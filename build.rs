@@ -22,6 +22,9 @@ fn main() {
 fn skeleton(source: &str, name: &str) {
     scx_cargo::BpfBuilder::new()
         .expect("BPF needs clang 19 or newer: install it and set BPF_CLANG, e.g. BPF_CLANG=clang-19")
+        // Kernel types use anonymous struct members of named types since 7.0, and so does vmlinux.h.
+        .add_cflag("-fms-extensions")
+        .add_cflag("-Wno-microsoft-anon-tag")
         .enable_intf("bpf/intf.h", "bpf_intf.rs")
         .enable_skel(source, name)
         .build()

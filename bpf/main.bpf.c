@@ -109,6 +109,26 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	wake_idle_cpu_for(p);
 }
 
+/*
+ * Has @p run next. A task that wakes goes straight to the CPU's local queue. One that is just being switched
+ * out cannot: its successor is already picked, and preempting "the running task" would hit @p itself. It
+ * goes to the queue and is taken from there as soon as the switch is done.
+ */
+static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
+			    u64 enq_flags)
+{
+	u64 slice_ns = next_slice(tctx, false);
+
+	if (enq_flags & SCX_ENQ_WAKEUP) {
+		tctx->boosted = 1;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags |
+				   (cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT));
+		return;
+	}
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
+	request_boost(tctx, cctx, cpu);
+}
+
 void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -132,13 +152,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		bound_credit(p, tctx, cctx);
 
 	if (tctx->pending > 0 && !tctx->boost && demand_granted(tctx, cctx, scx_bpf_now())) {
-		tctx->boost = 1;
-		__sync_lock_test_and_set(&cctx->demand, 1);
-		scx_bpf_dsq_insert_vtime(p, cpu, next_slice(tctx, false), tctx->slice_vtime, enq_flags);
-		if (scx_bpf_test_and_clear_cpu_idle(cpu))
-			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-		else if (!cctx->curr_kthread)
-			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;
 	}
 	enqueue_fair(p, tctx, cctx, cpu, enq_flags);

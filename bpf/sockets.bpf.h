@@ -2,17 +2,25 @@
 /*
  * Hooks on sockets: which task receives where, what has arrived, and what has been consumed.
  *
- * Covers TCP and UDP over IPv4 and IPv6 and Unix sockets, through functions that all of them share.
+ * Covers TCP and UDP over IPv4 and IPv6 and Unix sockets, through functions that they share.
  *
- *	sock_def_readable	data is in the receive queue, the waiters are about to be woken
- *	tcp_add_backlog		data is in the backlog: the receiver holds the socket's lock
- *	*_recvmsg, *_poll	somebody looks for data: this is the task to run for the next message
- *	*_sendmsg		a socket that nobody has received on belongs to whoever sends there
- *	*_release		the socket is closed, and what was pending there with it
+ *	arrives		sock_def_readable	in the receive queue, the waiters are about to be woken
+ *			tcp_add_backlog		in the backlog, because the receiver holds the socket's lock
+ *	is consumed	tcp_rcv_space_adjust	some bytes of a TCP stream
+ *			skb_consume_udp		a UDP datagram
+ *			unix_*_recvmsg		on a Unix socket
+ *	is awaited	sk_wait_data, __skb_wait_for_more_packets, *_poll
+ *	may come	sock_alloc_file, __inet_accept, unix_accept: whoever makes a socket will read it
+ *	never comes	*_release
+ *
+ * Consuming and awaiting tell which task to run for the next message; making a socket does until then.
  *
  * The backlog matters. A spinning receiver is often preempted inside receive, where it holds its socket's
  * lock; packets that come then wait in the backlog and sock_def_readable is not called until that task runs
  * again, which is exactly when the demand is needed most.
+ *
+ * For TCP and UDP nothing runs when a poll finds nothing. Hooks on recvmsg would be simpler, but a spinning
+ * receiver polls ten times per message, and they made such a job two to five times slower under emulation.
  *
  * These programs may mark and kick, not dispatch: moving a task between queues is up to ops.dispatch. All of
  * them are optional. Where a kernel lacks one, the loader warns and the rest works.
@@ -73,10 +81,8 @@ static void message_arrived(struct sock *sk)
 	}
 	tctx = task_ctx_of(p);
 	if (tctx && task_id(p) == ep->receiver) {
-		raise_pending(ep, task_id(p), tctx);
-		/* A receiver that works off its own backlog has been told of these messages before. */
-		if (!tctx->in_receive || p->pid != bpf_get_current_task_btf()->pid)
-			demand_on_arrival(tctx);
+		raise_pending(ep, ep->receiver, tctx);
+		demand_on_arrival(tctx);
 	}
 	bpf_task_release(p);
 }
@@ -84,6 +90,9 @@ static void message_arrived(struct sock *sk)
 SEC("fentry/sock_def_readable")
 int BPF_PROG(on_readable, struct sock *sk)
 {
+	/* The owner of the lock works off its own backlog: on_tcp_backlog was told of this before. */
+	if (sk->sk_lock.owned)
+		return 0;
 	message_arrived(sk);
 	return 0;
 }
@@ -95,120 +104,163 @@ int BPF_PROG(on_tcp_backlog, struct sock *sk)
 	return 0;
 }
 
-static struct endpoint *endpoint_of(struct socket *sock)
+/* The current task makes, reads or awaits @sk: it is the one to run when a message arrives there. */
+static struct endpoint *note_receiver(struct sock *sk)
 {
-	struct sock *sk = sock->sk;
+	struct task_struct *p = bpf_get_current_task_btf();
 	struct endpoint *ep;
+	u64 id;
 
-	if (!sk)
-		return NULL;
 	ep = bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!ep)
+	if (!ep) {
 		count(COSCHED_COUNTER_endpoints_full);
+		return NULL;
+	}
+	id = task_id(p);
+	if (ep->receiver != id)
+		ep->receiver = id;
 	return ep;
 }
 
-/* The current task looks for messages at @sock: it is the one to run when one arrives. */
-static struct task_ctx *note_receiver(struct socket *sock)
+/* Is there nothing left to receive on @sk? */
+static bool is_drained(struct sock *sk)
 {
-	struct task_struct *p = bpf_get_current_task_btf();
-	struct task_ctx *tctx = task_ctx_of(p);
-	struct endpoint *ep;
+	if (sk->sk_protocol == IPPROTO_TCP) {
+		struct tcp_sock *tp = bpf_core_cast(sk, struct tcp_sock);
 
-	if (!tctx)
-		return NULL;
-	ep = endpoint_of(sock);
-	if (ep && ep->receiver != task_id(p))
-		ep->receiver = task_id(p);
-	return tctx;
-}
+		return tp->copied_seq == tp->rcv_nxt && !sk->sk_backlog.len;
+	}
+	if (sk->sk_protocol == IPPROTO_UDP) {
+		struct udp_sock *up = bpf_core_cast(sk, struct udp_sock);
 
-static int receive_begins(struct socket *sock)
-{
-	struct task_ctx *tctx = note_receiver(sock);
-
-	if (tctx)
-		tctx->in_receive = 1;
-	return 0;
+		return !sk->sk_receive_queue.qlen && !up->reader_queue.qlen;
+	}
+	return !sk->sk_receive_queue.qlen;
 }
 
 /*
- * Lowers the level if the receive has emptied the queue. A message that is queued between the two looks
- * is seen by the second one; one that is queued later raises the level by itself.
+ * The current task has received on @sk: lowers the level if that was the last message. A message that comes
+ * between the two looks is seen by the second; one that comes later raises the level by itself.
  */
-static int receive_ends(struct socket *sock)
+static int message_consumed(struct sock *sk)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
-	struct task_ctx *tctx = task_ctx_of(p);
-	struct sock *sk = sock->sk;
-	struct endpoint *ep;
+	struct endpoint *ep = note_receiver(sk);
+	struct task_ctx *tctx;
 
-	if (tctx)
-		tctx->in_receive = 0;
-	if (!tctx || !sk)
-		return 0;
-	ep = bpf_sk_storage_get(&endpoints, sk, NULL, 0);
-	if (!ep || !ep->pending_for || sk->sk_receive_queue.qlen)
+	if (!ep || !ep->pending_for || !is_drained(sk))
 		return 0;
 	clear_pending(ep);
-	if (sk->sk_receive_queue.qlen)
+	if (is_drained(sk))
+		return 0;
+	tctx = task_ctx_of(p);
+	if (tctx)
 		raise_pending(ep, task_id(p), tctx);
 	return 0;
 }
 
-#define RECEIVE_HOOKS(name, function)						\
+SEC("fentry/tcp_rcv_space_adjust")
+int BPF_PROG(on_tcp_consumed, struct sock *sk)
+{
+	return message_consumed(sk);
+}
+
+SEC("fentry/skb_consume_udp")
+int BPF_PROG(on_udp_consumed, struct sock *sk)
+{
+	return message_consumed(sk);
+}
+
+/* The current task is about to sleep until a message comes: its claim to a share goes on (jobs.bpf.h). */
+static int wait_begins(struct sock *sk)
+{
+	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
+
+	note_receiver(sk);
+	if (tctx)
+		tctx->awaits = 1;
+	return 0;
+}
+
+static int wait_ends(void)
+{
+	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
+
+	if (tctx)
+		tctx->awaits = 0;
+	return 0;
+}
+
+#define WAIT_HOOKS(name, function)						\
+SEC("fentry/" #function)							\
+int BPF_PROG(on_##name##_wait, struct sock *sk)					\
+{										\
+	return wait_begins(sk);							\
+}										\
+SEC("fexit/" #function)								\
+int BPF_PROG(on_##name##_waited, struct sock *sk)				\
+{										\
+	return wait_ends();							\
+}
+
+WAIT_HOOKS(stream, sk_wait_data)
+WAIT_HOOKS(datagram, __skb_wait_for_more_packets)
+
+/* Unix streams have a wait of their own, which compilers inline: the whole receive stands for it. */
+#define UNIX_HOOKS(name, function)						\
 SEC("fentry/" #function)							\
 int BPF_PROG(on_##name##_receive, struct socket *sock)				\
 {										\
-	return receive_begins(sock);						\
+	struct sock *sk = sock->sk;						\
+										\
+	return sk ? wait_begins(sk) : 0;					\
 }										\
 SEC("fexit/" #function)								\
 int BPF_PROG(on_##name##_received, struct socket *sock)				\
 {										\
-	return receive_ends(sock);						\
+	struct sock *sk = sock->sk;						\
+										\
+	wait_ends();								\
+	return sk ? message_consumed(sk) : 0;					\
 }
 
-RECEIVE_HOOKS(inet, inet_recvmsg)
-RECEIVE_HOOKS(inet6, inet6_recvmsg)
-RECEIVE_HOOKS(unix_stream, unix_stream_recvmsg)
-RECEIVE_HOOKS(unix_dgram, unix_dgram_recvmsg)
+UNIX_HOOKS(unix_stream, unix_stream_recvmsg)
+UNIX_HOOKS(unix_dgram, unix_dgram_recvmsg)
 
-#define POLL_HOOK(name, function)						\
+/* A hook on a function whose argument @arg is a socket that the current task makes or polls. */
+#define OWNER_HOOK(name, function, arg, args...)				\
 SEC("fentry/" #function)							\
-int BPF_PROG(on_##name##_poll, struct file *file, struct socket *sock)		\
+int BPF_PROG(on_##name, args)							\
 {										\
-	note_receiver(sock);							\
+	struct sock *sk = arg->sk;						\
+										\
+	if (sk)									\
+		note_receiver(sk);						\
 	return 0;								\
 }
 
-POLL_HOOK(tcp, tcp_poll)
-POLL_HOOK(udp, udp_poll)
-POLL_HOOK(unix, unix_poll)
-POLL_HOOK(unix_dgram, unix_dgram_poll)
+OWNER_HOOK(tcp_poll, tcp_poll, sock, struct file *file, struct socket *sock)
+OWNER_HOOK(udp_poll, udp_poll, sock, struct file *file, struct socket *sock)
+OWNER_HOOK(unix_poll, unix_poll, sock, struct file *file, struct socket *sock)
+OWNER_HOOK(unix_dgram_poll, unix_dgram_poll, sock, struct file *file, struct socket *sock)
+OWNER_HOOK(socket, sock_alloc_file, sock, struct socket *sock)
 
-/* The first to use a socket owns it until somebody receives there. */
-static int note_sender(struct socket *sock)
+SEC("fentry/__inet_accept")
+int BPF_PROG(on_inet_accept, struct socket *sock, struct socket *newsock, struct sock *newsk)
 {
-	struct task_struct *p = bpf_get_current_task_btf();
-	struct task_ctx *tctx = task_ctx_of(p);
-	struct endpoint *ep = tctx ? endpoint_of(sock) : NULL;
-
-	if (ep && !ep->receiver)
-		ep->receiver = task_id(p);
+	note_receiver(newsk);
 	return 0;
 }
 
-#define SEND_HOOK(name, function)						\
-SEC("fentry/" #function)							\
-int BPF_PROG(on_##name##_send, struct socket *sock)				\
-{										\
-	return note_sender(sock);						\
-}
+SEC("fexit/unix_accept")
+int BPF_PROG(on_unix_accept, struct socket *sock, struct socket *newsock)
+{
+	struct sock *sk = newsock->sk;
 
-SEND_HOOK(inet, inet_sendmsg)
-SEND_HOOK(inet6, inet6_sendmsg)
-SEND_HOOK(unix_stream, unix_stream_sendmsg)
-SEND_HOOK(unix_dgram, unix_dgram_sendmsg)
+	if (sk)
+		note_receiver(sk);
+	return 0;
+}
 
 #define RELEASE_HOOK(name, function)						\
 SEC("fentry/" #function)							\

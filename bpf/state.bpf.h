@@ -84,7 +84,7 @@ struct task_ctx {
 	u32 state;		/* enum task_state */
 	u32 boost;		/* granted, and waiting in the queue to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */
-	u32 in_receive;		/* inside a receive call */
+	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;
 };

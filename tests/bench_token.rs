@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The benchmark's processes measure what they should, with no scheduler loaded: a token goes round, CPU
+//! time is shared with a competitor, and nothing outlasts its time.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn bench(args: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_scx_cosched"))
+        .arg("bench")
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Starts the side that waits, and says where it does.
+fn listener(args: &[&str]) -> (Child, String) {
+    let mut child = bench(&[&["token", "--listen", "127.0.0.1:0"], args].concat());
+    let mut line = String::new();
+    // Byte by byte: what comes after this line has to stay in the pipe.
+    let stdout = child.stdout.as_mut().unwrap();
+    BufReader::with_capacity(1, stdout).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+    (child, address)
+}
+
+fn succeed(child: Child) -> String {
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+/// The first number in the line of `report` that begins with `name`.
+fn figure(report: &str, name: &str) -> f64 {
+    let line = report.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{report}"));
+    line.split_whitespace().find_map(|word| word.trim_end_matches(',').parse().ok()).unwrap()
+}
+
+/// A CPU that this process may use.
+fn cpu() -> String {
+    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap();
+    (0..1024).find(|&cpu| set.is_set(cpu).unwrap()).unwrap().to_string()
+}
+
+#[test]
+fn token_and_hog_share_a_cpu() {
+    let (cpu, begun) = (cpu(), Instant::now());
+    let timing = ["--seconds", "0.5", "--warm-up", "0.1", "--cpu", &cpu];
+    for receiver in ["spin", "block"] {
+        let args = [&timing, ["--receiver", receiver].as_slice()].concat();
+        let hog = bench(&[&["hog"], timing.as_slice()].concat());
+        let (waiting, address) = listener(&args);
+        let starting = bench(&[&["token", "--connect", &address], args.as_slice()].concat());
+        let (starting, waiting, hog) = (succeed(starting), succeed(waiting), succeed(hog));
+
+        assert!(figure(&starting, "round trips ") >= 1.0, "{starting}");
+        let longest = starting.split("max ").nth(1).unwrap().lines().next().unwrap();
+        assert!(longest.parse::<f64>().unwrap() <= 1e6, "{starting}");
+        assert!(!waiting.contains("round trips"), "only who starts the token measures it: {waiting}");
+
+        let used = [&starting, &waiting, &hog].map(|report| figure(report, "CPU time"));
+        assert!(used.iter().all(|&seconds| seconds > 0.0), "{used:?}");
+        // Their intervals are not quite the same, hence the margin.
+        assert!(used.iter().sum::<f64>() < 0.7, "one CPU has no more to give in 0.5 s: {used:?}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_peer_that_leaves_ends_it() {
+    let begun = Instant::now();
+    let (waiting, address) = listener(&["--seconds", "30", "--receiver", "block"]);
+    let mut starting = bench(&["token", "--connect", &address, "--seconds", "30", "--receiver", "block"]);
+    std::thread::sleep(Duration::from_millis(100));
+    starting.kill().unwrap();
+    starting.wait().unwrap();
+
+    let Output { status, stderr, .. } = waiting.wait_with_output().unwrap();
+    let error = String::from_utf8(stderr).unwrap();
+    assert!(!status.success());
+    assert!(error.contains("the peer left before the measurement was over"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn says_what_is_wrong_with_its_arguments() {
+    for (args, what) in [
+        (vec!["token"], "--listen"),
+        (vec!["token", "--listen", "nowhere"], "nowhere"),
+        (vec!["token", "--listen", "127.0.0.1:0", "--connect", "127.0.0.1:1"], "--connect"),
+        (vec!["token", "--listen", "127.0.0.1:0", "--receiver", "nap"], "nap"),
+        (vec!["hog", "--seconds", "0"], "0.1 s is the least"),
+        (vec!["hog", "--cpu", "100000"], "100000"),
+        (vec!["demo", "--testbed", "three"], "three"),
+        (vec!["demo", "--repeats", "0"], "--repeats"),
+    ] {
+        let mut child = bench(&args);
+        let mut error = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+        assert!(!child.wait().unwrap().success(), "{args:?}");
+        assert!(error.contains(what), "{args:?}: {error}");
+    }
+}
