@@ -15,6 +15,7 @@
 	X(preemptions,         "Times a waking task preempted by the fair order, without a boost") \
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\
 	X(endpoints_full,      "Sockets that could not be tracked for want of memory")		\
+	X(groups_full,         "Cgroups that count as part of their parent for want of a place")	\
 	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")
 
 #endif

@@ -33,8 +33,11 @@ static bool boosts_starve_others(const struct cpu_ctx *cctx, u64 slice_ns, u64 n
 	return since && (s64)(now - since) > 0 && now - since > MAX_BOOSTED_SLICES * slice_ns;
 }
 
-/* Asks the gate whether @tctx, which has a message and is not running, may run now on @cctx's CPU. */
-static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+/*
+ * Asks the gate whether @tctx, which has a message, may run now on @cctx's CPU instead of the task whose vtime
+ * is @other_vtime.
+ */
+static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 other_vtime, u64 now)
 {
 	const struct cosched_policy *policy = current_policy();
 	struct cosched_cpu_stats *stats = this_cpu_stats();
@@ -42,7 +45,7 @@ static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 		.now_ns = now,
 		.last_boost_ns = tctx->last_boost_ns,
 		.receiver_ran_ns = (s64)(tctx->vtime - cctx->vtime_now),
-		.running_ran_ns = (s64)(running_vtime(cctx, now) - cctx->vtime_now),
+		.running_ran_ns = (s64)(other_vtime - cctx->vtime_now),
 		.nr_runnable = cctx->nr_runnable,
 	};
 	u32 reason = cosched_gate_decide(policy, &demand);
@@ -89,7 +92,7 @@ static void demand_on_arrival(struct task_ctx *tctx)
 	if (state != TASK_QUEUED || tctx->boost)
 		return;
 	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
-	if (cctx && demand_granted(tctx, cctx, now))
+	if (cctx && demand_granted(tctx, cctx, running_vtime(cctx, now), now))
 		request_boost(tctx, cctx, cpu);
 }
 

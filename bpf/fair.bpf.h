@@ -19,7 +19,6 @@
 #define COSCHED_FAIR_BPF_H
 
 enum {
-	WEIGHT_DEFAULT	= 100,			/* nice 0 and cpu.weight 100 */
 	MIN_REST_NS	= 1000 * 1000,		/* a shorter rest of a slice is not worth a switch */
 	WAKE_MARGIN_NS	= 1000 * 1000,		/* a waking task preempts if it lags by more than this */
 };
@@ -29,20 +28,21 @@ static bool vtime_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-static u32 task_weight(const struct task_struct *p)
+/* CPU time as vtime. @weight is effective. */
+static u64 scale_by_weight(u64 ns, u64 weight)
 {
-	return p->scx.weight ?: 1;
+	return ns * (WEIGHT_DEFAULT << WEIGHT_SHIFT) / (weight ?: 1);
 }
 
-static u64 scale_by_weight(u64 ns, u32 weight)
+static u64 weight_on(struct task_struct *p, struct task_ctx *tctx, s32 cpu)
 {
-	return ns * WEIGHT_DEFAULT / (weight ?: 1);
+	return effective_weight(tctx->group, task_weight(p), cpu);
 }
 
-/* Brings @cctx's share clock up to @now. Call before the sum of weights changes. */
-static void advance_share_clock(struct cpu_ctx *cctx, u64 now)
+/* Brings the share clock of @cpu up to @now. Call before the sum of weights changes. */
+static void advance_share_clock(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
-	u64 weight_sum = cctx->weight_sum;
+	u64 weight_sum = root_load(cpu);
 
 	if (weight_sum && (s64)(now - cctx->share_at) > 0)
 		cctx->share_clock += (now - cctx->share_at) * WEIGHT_DEFAULT / weight_sum;
@@ -51,22 +51,24 @@ static void advance_share_clock(struct cpu_ctx *cctx, u64 now)
 
 static void leave_sums(struct task_ctx *tctx)
 {
-	struct cpu_ctx *cctx = cpu_ctx_of(tctx->sum_cpu);
+	s32 cpu = tctx->sum_cpu;
+	struct cpu_ctx *cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
 
-	if (tctx->sum_cpu < 0 || !cctx)
+	if (!cctx)
 		return;
-	__sync_fetch_and_sub(&cctx->weight_sum, tctx->sum_weight);
+	change_load(tctx->sum_group, cpu, -(s64)tctx->sum_weight);
 	__sync_fetch_and_sub(&cctx->nr_runnable, 1);
 	tctx->sum_cpu = -1;
 }
 
 static void join_sums(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	advance_share_clock(cctx, scx_bpf_now());
-	tctx->sum_weight = task_weight(p);
+	advance_share_clock(cctx, cpu, scx_bpf_now());
 	tctx->sum_cpu = cpu;
+	tctx->sum_group = tctx->group;
+	tctx->sum_weight = task_weight(p);
 	tctx->share_seen = cctx->share_clock;
-	__sync_fetch_and_add(&cctx->weight_sum, tctx->sum_weight);
+	change_load(tctx->sum_group, cpu, tctx->sum_weight);
 	__sync_fetch_and_add(&cctx->nr_runnable, 1);
 }
 
@@ -86,7 +88,7 @@ static void place_on_cpu(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 /* A sleeper may be behind the clock by one slice at most, or it could save up and then hold the CPU. */
 static void bound_credit(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
-	u64 credit = scale_by_weight(current_policy()->slice_ns, task_weight(p));
+	u64 credit = scale_by_weight(current_policy()->slice_ns, weight_on(p, tctx, tctx->cpu));
 	u64 floor = cctx->vtime_now - credit;
 
 	if (vtime_before(tctx->vtime, floor))
@@ -115,7 +117,7 @@ static u64 charge(struct task_struct *p, struct task_ctx *tctx)
 	u64 ran_ns = total_ns - tctx->charged_ns;
 
 	tctx->charged_ns = total_ns;
-	tctx->vtime += scale_by_weight(ran_ns, task_weight(p));
+	tctx->vtime += scale_by_weight(ran_ns, weight_on(p, tctx, scx_bpf_task_cpu(p)));
 	tctx->slice_used_ns += ran_ns;
 	return ran_ns;
 }

@@ -14,6 +14,7 @@
  * charged and the fair order lets the others catch up, but now nearly all of that fifth is work.
  *
  *	state.bpf.h	what is known of a CPU, a task, an endpoint
+ *	weights.bpf.h	nice levels and cgroup weights
  *	fair.bpf.h	the fair order: per-CPU queues by virtual time
  *	demand.bpf.h	pending messages, and the gate that says when a boost is fair
  *	jobs.bpf.h	what each job used, and what its share would have been
@@ -39,6 +40,7 @@ extern unsigned CONFIG_HZ __kconfig;
 UEI_DEFINE(uei);
 
 #include "state.bpf.h"
+#include "weights.bpf.h"
 #include "fair.bpf.h"
 #include "jobs.bpf.h"
 #include "demand.bpf.h"
@@ -59,8 +61,8 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 {
 	u64 ran_ns = charge(p, tctx);
 
-	advance_share_clock(cctx, now);
-	account(p, ran_ns, take_fair_share(tctx, cctx));
+	advance_share_clock(cctx, scx_bpf_task_cpu(p), now);
+	account(p, ran_ns, take_fair_share(p, tctx, cctx));
 }
 
 s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -129,6 +131,15 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	request_boost(tctx, cctx, cpu);
 }
 
+/*
+ * The vtime of the task that would run on @cpu instead of one that is being enqueued: for a task that wakes,
+ * the running one; for one that is being switched out, its successor, which is no longer in the queue.
+ */
+static u64 successor_vtime(struct cpu_ctx *cctx, s32 cpu, u64 enq_flags)
+{
+	return enq_flags & SCX_ENQ_WAKEUP ? running_vtime(cctx, scx_bpf_now()) : cctx->next_vtime;
+}
+
 void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -151,7 +162,8 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		bound_credit(p, tctx, cctx);
 
-	if (tctx->pending > 0 && !tctx->boost && demand_granted(tctx, cctx, scx_bpf_now())) {
+	if (tctx->pending > 0 && !tctx->boost &&
+	    demand_granted(tctx, cctx, successor_vtime(cctx, cpu, enq_flags), scx_bpf_now())) {
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;
 	}
@@ -165,18 +177,19 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 now)
 {
-	struct task_struct *first;
-	bool granted;
+	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
+	bool granted = false;
 
-	granted = tctx->pending > 0 && demand_granted(tctx, cctx, now);
-	if (!granted) {
-		first = __COMPAT_scx_bpf_dsq_peek(cpu);
-		if (first && !vtime_before(tctx->vtime, first->scx.dsq_vtime))
+	if (first && !vtime_before(tctx->vtime, first->scx.dsq_vtime)) {
+		cctx->next_vtime = first->scx.dsq_vtime;
+		granted = tctx->pending > 0 && demand_granted(tctx, cctx, cctx->next_vtime, now);
+		if (!granted)
 			return false;
-		cctx->boosted_since = 0;
-	} else if (!cctx->boosted_since) {
-		cctx->boosted_since = now;
 	}
+	if (!granted)
+		cctx->boosted_since = 0;
+	else if (!cctx->boosted_since)
+		cctx->boosted_since = now;
 	scx_bpf_task_set_slice(prev, next_slice(tctx, !granted));
 	cctx->curr_vtime = tctx->vtime;
 	cctx->curr_since = now;
@@ -235,6 +248,10 @@ void BPF_STRUCT_OPS(cosched_runnable, struct task_struct *p, u64 enq_flags)
 
 	if (!tctx || !cctx)
 		return;
+	if (tctx->awaits && tctx->cpu == cpu) {
+		advance_share_clock(cctx, cpu, scx_bpf_now());
+		account(p, 0, awaited_share(p, tctx, cctx, cpu));
+	}
 	join_sums(p, tctx, cctx, cpu);
 	set_state(tctx, TASK_QUEUED);
 }
@@ -246,7 +263,7 @@ void BPF_STRUCT_OPS(cosched_quiescent, struct task_struct *p, u64 deq_flags)
 
 	if (!cctx)
 		return;
-	advance_share_clock(cctx, scx_bpf_now());
+	advance_share_clock(cctx, tctx->sum_cpu, scx_bpf_now());
 	leave_sums(tctx);
 }
 
@@ -280,7 +297,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	cctx->curr_vtime = tctx->vtime;
 	cctx->curr_since = now;
-	cctx->curr_weight = task_weight(p);
+	cctx->curr_weight = weight_on(p, tctx, cpu);
 	cctx->curr_kthread = is_kthread(p);
 	set_state(tctx, TASK_RUNNING);
 	record_latency(tctx, now);
@@ -332,7 +349,46 @@ s32 BPF_STRUCT_OPS(cosched_init_task, struct task_struct *p, struct scx_init_tas
 		return -ENOMEM;
 	tctx->cpu = -1;
 	tctx->sum_cpu = -1;
+	tctx->group = args->cgroup ? find_group(args->cgroup) : ROOT_GROUP;
 	return 0;
+}
+
+/* A task's nice level has changed. */
+void BPF_STRUCT_OPS(cosched_set_weight, struct task_struct *p, u32 weight)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+	struct cpu_ctx *cctx;
+	s32 cpu = tctx ? tctx->sum_cpu : -1;
+
+	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
+	if (!cctx)
+		return;
+	leave_sums(tctx);
+	join_sums(p, tctx, cctx, cpu);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	return cgrp->level ? add_group(cgrp, args->weight) : 0;
+}
+
+void BPF_STRUCT_OPS(cosched_cgroup_exit, struct cgroup *cgrp)
+{
+	remove_group(cgrp);
+}
+
+/* The kernel takes a runnable task off its queue for this, so the sums follow by themselves. */
+void BPF_STRUCT_OPS(cosched_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+
+	if (tctx)
+		tctx->group = find_group(to);
+}
+
+void BPF_STRUCT_OPS(cosched_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	reweigh_group(cgrp, weight);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
@@ -366,6 +422,11 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .tick		= (void *)cosched_tick,
 	       .enable		= (void *)cosched_enable,
 	       .init_task	= (void *)cosched_init_task,
+	       .set_weight	= (void *)cosched_set_weight,
+	       .cgroup_init	= (void *)cosched_cgroup_init,
+	       .cgroup_exit	= (void *)cosched_cgroup_exit,
+	       .cgroup_move	= (void *)cosched_cgroup_move,
+	       .cgroup_set_weight = (void *)cosched_cgroup_set_weight,
 	       .init		= (void *)cosched_init,
 	       .exit		= (void *)cosched_exit,
 	       .flags		= SCX_OPS_ENQ_MIGRATION_DISABLED,

@@ -32,17 +32,17 @@ struct cpu_ctx {
 	u64 vtime_now;		/* the fair clock: vtime of the last task that ran in the fair order */
 	u64 share_clock;	/* ns of CPU that a task of weight 100 should have had here */
 	u64 share_at;		/* when share_clock was last advanced */
-	u64 weight_sum;		/* of the runnable tasks */
 	u32 nr_runnable;
 
 	/* The running task, for whoever asks whether a boost over it is fair. */
-	u32 curr_weight;	/* 0: idle, or not ours */
+	u64 curr_weight;	/* effective; 0: idle, or not ours */
 	u64 curr_vtime;		/* at curr_since */
 	u64 curr_since;
 	u32 curr_kthread;
 
 	/* Demand (demand.bpf.h). */
 	u32 demand;		/* a task in this CPU's queue has been granted a boost */
+	u64 next_vtime;		/* of the task that the last dispatch left to run next */
 	u64 boosted_since;	/* since when boosts alone have held the CPU; 0: they do not */
 };
 
@@ -74,9 +74,11 @@ struct task_ctx {
 	u64 charged_ns;		/* sum_exec_runtime up to which vtime is charged */
 	s32 cpu;		/* whose fair clock vtime is on; -1: none yet */
 
-	/* The sums of a CPU that this task is part of. */
+	/* The sums of weights of a CPU that this task is part of (weights.bpf.h). */
 	s32 sum_cpu;		/* -1: none */
 	u32 sum_weight;
+	u32 sum_group;
+	u32 group;		/* of the cgroup that it is in */
 	u64 share_seen;		/* share_clock of sum_cpu up to which the fair share is counted */
 
 	/* Demand. */
