@@ -1,0 +1,43 @@
+# The two commands of the README, and the steps that they consist of.
+#
+#   make demo       the main job: a parallel job on two nodes, with and without coscheduling (about 7 minutes)
+#   make test       unit, property and differential tests, and the scheduler in a VM
+#   make            build target/release/scx_cosched
+#   make lint       formatting and warnings
+#   make install    into $(DESTDIR)$(PREFIX)/bin
+
+PREFIX ?= /usr/local
+CARGO ?= cargo
+binary := target/release/scx_cosched
+
+.PHONY: all setup build demo test unit vm-test lint install clean
+
+all: build
+
+setup:
+	@tests/setup
+
+build: setup
+	$(CARGO) build --release --locked
+
+demo: build
+	@tests/vm/demo target/demo
+
+test: unit vm-test
+
+unit: build
+	$(CARGO) test --release --locked
+
+vm-test: build
+	tests/vm/selftest
+	tests/vm/suite
+
+lint: setup
+	$(CARGO) fmt --check
+	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+
+install: build
+	install -D -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/scx_cosched
+
+clean:
+	$(CARGO) clean
