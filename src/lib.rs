@@ -1,1 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Demand-based coscheduling for Linux: the user-space side of `scx_cosched`.
+//!
+//! A BPF scheduler decides which task runs; this library loads it, changes its policy while it runs, and
+//! shows what it does. One thread owns the loaded scheduler ([`scheduler`]). Everybody else sends it a
+//! request and waits for the answer ([`requests`]).
+//!
+//! | what the program is told | |
+//! |---|---|
+//! | [`cli`], [`config`] | flags, and the TOML file with the same keys |
+//! | [`limits`], [`given`] | which values are allowed, and where a value came from |
+//! | [`policy`], [`presets`] | a choice on each axis, and the papers' names for some of them |
+//! | [`settings`] | flags over file over preset, checked as a whole |
+//!
+//! | what it does | |
+//! |---|---|
+//! | [`run`] | the order in which things start and end |
+//! | [`check`] | what this kernel has and lacks |
+//! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
+//! | [`totals`], [`jobs`], [`owners`] | read the maps; the largest jobs and the rest; who owns a job |
+//! | [`snapshot`] | one moment of the scheduler, which every output shows |
+//!
+//! | how it is seen | |
+//! |---|---|
+//! | [`control`], [`commands`] | the root-only socket, and the subcommands that use it |
+//! | [`exporter`], [`metrics`] | OpenMetrics over HTTP |
+//! | [`monitor`] | the `scx_stats` server that scx tools read |
+//!
+//! | what it is made of | |
+//! |---|---|
+//! | [`bpf`], [`native`] | the C side: shapes, skeleton, and the rules as native functions |
+//! | [`bench`] | the programs that measure it |
+//! | [`report`], [`logging`] | one line for each error and each message |
+#![warn(missing_docs)]
 
+pub mod bench;
+pub mod bpf;
+pub mod check;
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod control;
+pub mod exporter;
+pub mod given;
+pub mod hooks;
+pub mod jobs;
+pub mod limits;
+pub mod loading;
+pub mod logging;
+pub mod metrics;
+pub mod monitor;
+pub mod native;
+pub mod owners;
+pub mod policy;
+pub mod presets;
+pub mod report;
+pub mod requests;
+pub mod run;
+pub mod scheduler;
+pub mod settings;
+pub mod snapshot;
+pub mod totals;
+
+/// The name of the program, in messages and in the socket's path.
+pub const NAME: &str = "scx_cosched";
+
+/// The version of the program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Args, Parser, Subcommand};
+
+use crate::bench::BenchArgs;
+use crate::given::Given;
+use crate::limits::{self, MetricsListen};
+use crate::policy::{Arrival, Gate, PolicyChange};
+use crate::report;
+use crate::settings::{JobBy, Partial};
+
+/// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
+/// receiver, so that the processes of a parallel job run at the same time on all nodes.
+#[derive(Debug, Parser)]
+#[command(name = "scx_cosched", version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    /// Print statistics of the running scheduler every SEC seconds; load nothing.
+    #[arg(long, value_name = "SEC", value_parser = |s: &str| limits::STATS.parse(s), allow_hyphen_values = true)]
+    pub monitor: Option<f64>,
+
+    /// Describe the statistics that --stats and --monitor print.
+    #[arg(long)]
+    pub help_stats: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Load the scheduler and run it until it is told to stop.
+    Run(Box<RunArgs>),
+    /// List the policies, or show or change that of the running scheduler.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Show what the running scheduler does.
+    Status(ClientArgs),
+    /// Say what this kernel has and lacks; fail if the scheduler cannot run.
+    Check(CheckArgs),
+    /// Programs that measure a scheduler.
+    Bench(BenchArgs),
+}
+
+/// `policy`.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// List the policies by name.
+    List(ListArgs),
+    /// Show the policy of the running scheduler.
+    Show(ClientArgs),
+    /// Change the policy of the running scheduler, without a reload.
+    Set(SetArgs),
+}
+
+/// The choices that a policy is made of.
+#[derive(Args, Clone, Debug, Default)]
+pub struct AxisArgs {
+    /// What happens when a message arrives: none, demand.
+    #[arg(long, value_name = "RULE")]
+    pub arrival: Option<Arrival>,
+
+    /// Whether a boost is fair: always, equalizing, rate.
+    #[arg(long, value_name = "RULE")]
+    pub gate: Option<Gate>,
+
+    /// Equalizing: the lag in ms that a boost needs; negative lets a job run ahead by as much.
+    #[arg(long, value_name = "MS", value_parser = |s: &str| limits::H_MS.parse(s), allow_hyphen_values = true)]
+    pub h_ms: Option<f64>,
+
+    /// Rate: 2^E boosts per round of the CPU's tasks.
+    #[arg(long, value_name = "E", value_parser = |s: &str| limits::RATE_EXPONENT.parse(s), allow_hyphen_values = true)]
+    pub rate_exponent: Option<i32>,
+
+    /// Rate: the constant C, in ms.
+    #[arg(long, value_name = "MS", value_parser = |s: &str| limits::RATE_CONSTANT_MS.parse(s), allow_hyphen_values = true)]
+    pub rate_constant_ms: Option<f64>,
+
+    /// How long a task runs before the next decision, in us.
+    #[arg(long, value_name = "US", value_parser = |s: &str| limits::SLICE_US.parse(s), allow_hyphen_values = true)]
+    pub slice_us: Option<u32>,
+}
+
+impl AxisArgs {
+    /// With the name of a preset, as `policy set` sends it.
+    pub fn change(&self, name: Option<String>) -> PolicyChange {
+        PolicyChange {
+            name,
+            arrival: self.arrival,
+            gate: self.gate,
+            h_ms: self.h_ms,
+            rate_exponent: self.rate_exponent,
+            rate_constant_ms: self.rate_constant_ms,
+            slice_us: self.slice_us,
+        }
+    }
+}
+
+/// `run`.
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    /// The policy to start with; `policy list` shows them. [default: dcs]
+    #[arg(long, value_name = "NAME")]
+    pub policy: Option<String>,
+
+    /// Single choices, other than the policy has them.
+    #[command(flatten)]
+    pub axes: AxisArgs,
+
+    /// What makes two tasks members of one job: cgroup, session, process. [default: cgroup]
+    #[arg(long, value_name = "WHAT")]
+    pub job_by: Option<JobBy>,
+
+    /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:9937]
+    #[arg(long, value_name = "ADDR")]
+    pub metrics_listen: Option<MetricsListen>,
+
+    /// How many jobs are shown under their own name. [default: 20]
+    #[arg(long, value_name = "N", value_parser = |s: &str| limits::JOBS_TOP.parse(s), allow_hyphen_values = true)]
+    pub jobs_top: Option<u32>,
+
+    /// Read settings from a TOML file; its keys are these flags' names (h_ms for --h-ms). Flags win.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print statistics every SEC seconds.
+    #[arg(long, value_name = "SEC", value_parser = |s: &str| limits::STATS.parse(s), allow_hyphen_values = true)]
+    pub stats: Option<f64>,
+
+    /// Size in bytes of the debug dump after an error; 0 is the kernel's default.
+    #[arg(long, value_name = "N", value_parser = |s: &str| limits::EXIT_DUMP_LEN.parse(s), allow_hyphen_values = true)]
+    pub exit_dump_len: Option<u32>,
+
+    /// Show debug messages, among them those of libbpf and the verifier.
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// Where the running scheduler is talked to. [default: /run/scx_cosched.sock]
+    #[arg(long, value_name = "PATH", value_parser = limits::control_socket)]
+    pub control_socket: Option<PathBuf>,
+}
+
+impl RunArgs {
+    /// What the command line says, to be merged with the file.
+    pub fn partial(&self) -> Partial {
+        Partial {
+            policy: self.policy.clone().map(Given::flag),
+            overrides: self.axes.change(None).overrides(),
+            job_by: self.job_by,
+            metrics_listen: self.metrics_listen,
+            jobs_top: self.jobs_top,
+            stats: self.stats,
+            exit_dump_len: self.exit_dump_len,
+            verbose: self.verbose.then_some(true),
+            control_socket: self.control_socket.clone(),
+        }
+    }
+}
+
+/// `check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Where the running scheduler would be talked to. [default: /run/scx_cosched.sock]
+    #[arg(long, value_name = "PATH", value_parser = limits::control_socket)]
+    pub control_socket: Option<PathBuf>,
+}
+
+/// `policy list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Asks the running scheduler.
+#[derive(Args, Debug)]
+pub struct ClientArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Where the running scheduler is talked to. [default: /run/scx_cosched.sock]
+    #[arg(long, value_name = "PATH", value_parser = limits::control_socket)]
+    pub control_socket: Option<PathBuf>,
+}
+
+/// `policy set`.
+#[derive(Args, Debug)]
+pub struct SetArgs {
+    /// The preset to start from; without it, the policy in force is changed.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// Single choices, other than the policy has them.
+    #[command(flatten)]
+    pub axes: AxisArgs,
+
+    /// Where and how to ask.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+impl Cli {
+    /// Parses the command line of this process.
+    ///
+    /// # Errors
+    /// The exit code, after help, version or one line about what is wrong has been printed.
+    pub fn from_command_line() -> Result<Cli, ExitCode> {
+        Cli::try_parse().map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                let _ = error.print();
+                ExitCode::SUCCESS
+            }
+            _ => report::error(&report::usage(one_line(&error))),
+        })
+    }
+}
+
+/// What clap says over several lines, in one.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let what = report::one_line(paragraph.trim_start_matches("error: "));
+    match error.get(ContextKind::SuggestedSubcommand).or_else(|| error.get(ContextKind::SuggestedArg)) {
+        Some(suggestion) => format!("{what} (did you mean {suggestion}? --help shows all)"),
+        None if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "no command (--help shows all)".into()
+        }
+        None if error.kind() == ErrorKind::ValueValidation => what,
+        None => format!("{what} (--help shows what it takes)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

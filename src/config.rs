@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The configuration file: TOML with the flags' names as keys (`h_ms` for `--h-ms`).
+//!
+//! ```toml
+//! policy = "dcs"
+//! h_ms = -20
+//! metrics_listen = "127.0.0.1:9937"
+//! ```
+//!
+//! A key that is unknown, given twice, of the wrong type or out of range is an error that names its line,
+//! and nothing is loaded.
+
+use std::fmt::Display;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::given::{Given, Origin};
+use crate::limits;
+use crate::policy::Overrides;
+use crate::settings::Partial;
+
+/// A configuration file is a page or two. Anything larger is some other file, named by mistake.
+const SIZE_MAX: u64 = 1 << 20;
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    policy: Option<Spanned<String>>,
+    arrival: Option<Spanned<String>>,
+    gate: Option<Spanned<String>>,
+    h_ms: Option<Spanned<f64>>,
+    rate_exponent: Option<Spanned<i64>>,
+    rate_constant_ms: Option<Spanned<f64>>,
+    slice_us: Option<Spanned<i64>>,
+    job_by: Option<Spanned<String>>,
+    metrics_listen: Option<Spanned<String>>,
+    jobs_top: Option<Spanned<i64>>,
+    stats: Option<Spanned<f64>>,
+    exit_dump_len: Option<Spanned<i64>>,
+    verbose: Option<Spanned<bool>>,
+    control_socket: Option<Spanned<String>>,
+}
+
+/// Reads the configuration file at `path`.
+///
+/// # Errors
+/// One line that names the file, the line and the key, and what it takes.
+pub fn read(path: &Path) -> Result<Partial> {
+    let unreadable = |e: &dyn Display| anyhow!("{}: {e} (--config takes a readable TOML file)", path.display());
+    let metadata = std::fs::metadata(path).map_err(|e| unreadable(&e))?;
+    if !metadata.is_file() {
+        return Err(unreadable(&"not a regular file"));
+    }
+    if metadata.len() > SIZE_MAX {
+        return Err(unreadable(&format!("larger than {SIZE_MAX} bytes")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
+    parse(path, &text)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Partial> {
+    let file = File { path: Arc::new(path.to_path_buf()), text };
+    let keys: Keys = toml::from_str(text).map_err(|e| file.syntax(&e))?;
+    file.partial(keys)
+}
+
+struct File<'a> {
+    path: Arc<PathBuf>,
+    text: &'a str,
+}
+
+impl File<'_> {
+    fn line(&self, span: &Range<usize>) -> usize {
+        1 + self.text.bytes().take(span.start).filter(|b| *b == b'\n').count()
+    }
+
+    /// What the parser complains about, with line and key.
+    fn syntax(&self, error: &toml::de::Error) -> anyhow::Error {
+        let message = error.message().lines().collect::<Vec<_>>().join(", ");
+        let Some(span) = error.span() else {
+            return anyhow!("{}: {message}", self.path.display());
+        };
+        let line = self.line(&span);
+        let key = self.text.lines().nth(line - 1).and_then(|l| l.split_once('=')).map_or("", |(key, _)| key.trim());
+        let key = if key.is_empty() || message.contains(key) { String::new() } else { format!("{key}: ") };
+        anyhow!("{}:{line}: {key}{message}", self.path.display())
+    }
+
+    /// The value of `key`, if it is there, read by `read`.
+    fn get<V, T: Clone>(
+        &self,
+        key: &str,
+        value: Option<Spanned<V>>,
+        read: impl FnOnce(V) -> std::result::Result<T, String>,
+    ) -> Result<Option<Given<T>>> {
+        let Some(value) = value else { return Ok(None) };
+        let origin = Origin::File { path: self.path.clone(), line: self.line(&value.span()) };
+        let read = read(value.into_inner());
+        let here = Given { value: (), origin: origin.clone() };
+        let value = read.map_err(|e| here.fault(key, e).into_error())?;
+        Ok(Some(Given { value, origin }))
+    }
+
+    fn partial(&self, keys: Keys) -> Result<Partial> {
+        // A number goes through its text: one place, limits.rs, then says what is wrong with it.
+        let h_ms = self.get("h_ms", keys.h_ms, |v| limits::H_MS.check(v))?;
+        let constant = self.get("rate_constant_ms", keys.rate_constant_ms, |v| limits::RATE_CONSTANT_MS.check(v))?;
+        let exponent =
+            self.get("rate_exponent", keys.rate_exponent, |v| limits::RATE_EXPONENT.parse(&v.to_string()))?;
+        let slice_us = self.get("slice_us", keys.slice_us, |v| limits::SLICE_US.parse(&v.to_string()))?;
+        let overrides = Overrides {
+            arrival: self.get("arrival", keys.arrival, |v| v.parse())?,
+            gate: self.get("gate", keys.gate, |v| v.parse())?,
+            h_ms,
+            rate_exponent: exponent,
+            rate_constant_ms: constant,
+            slice_us,
+        };
+        let dump = self.get("exit_dump_len", keys.exit_dump_len, |v| limits::EXIT_DUMP_LEN.parse(&v.to_string()))?;
+        let control = self.get("control_socket", keys.control_socket, |v| limits::control_socket(&v))?;
+        Ok(Partial {
+            policy: self.get("policy", keys.policy, Ok)?,
+            overrides,
+            job_by: value(self.get("job_by", keys.job_by, |v| v.parse())?),
+            metrics_listen: value(self.get("metrics_listen", keys.metrics_listen, |v| v.parse())?),
+            jobs_top: value(self.get("jobs_top", keys.jobs_top, |v| limits::JOBS_TOP.parse(&v.to_string()))?),
+            stats: value(self.get("stats", keys.stats, |v| limits::STATS.check(v))?),
+            exit_dump_len: value(dump),
+            verbose: value(self.get("verbose", keys.verbose, Ok)?),
+            control_socket: value(control),
+        })
+    }
+}
+
+fn value<T>(given: Option<Given<T>>) -> Option<T> {
+    given.map(|g| g.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        parse(Path::new("c.toml"), text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let all = "policy = \"dcs\"\narrival = \"demand\"\ngate = \"rate\"\nh_ms = -1.5\nrate_exponent = -1\n\
+                   rate_constant_ms = 2\nslice_us = 1000\njob_by = \"session\"\nmetrics_listen = \"none\"\n\
+                   jobs_top = 3\nstats = 1\nexit_dump_len = 0\nverbose = true\ncontrol_socket = \"/run/a\"\n";
+        let partial = parse(Path::new("c.toml"), all).unwrap();
+        assert_eq!(partial.overrides.h_ms.unwrap().value, -1.5);
+        assert_eq!(partial.overrides.rate_constant_ms.unwrap().value, 2.0);
+        assert_eq!(partial.jobs_top, Some(3));
+        assert_eq!(partial.verbose, Some(true));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let error = error("policy = \"dcs\"\nhms = 3\n");
+        assert!(error.starts_with("c.toml:2: unknown field `hms`"), "{error}");
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_with_its_line_and_key() {
+        let error = error("\n\nh_ms = \"ten\"\n");
+        assert!(error.starts_with("c.toml:3: h_ms: invalid type: string"), "{error}");
+    }
+
+    #[test]
+    fn a_duplicate_is_named_with_its_line_and_key() {
+        let error = error("h_ms = 1\nslice_us = 1000\nh_ms = 2\n");
+        assert!(error.starts_with("c.toml:3: h_ms: duplicate key"), "{error}");
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_named_with_its_line_and_what_it_takes() {
+        for (text, wanted) in [
+            (
+                "slice_us = 5\n",
+                "c.toml:1: slice_us: 5 is out of range: it takes a whole number of us from 100 to 1000000",
+            ),
+            ("\nh_ms = nan\n", "c.toml:2: h_ms: NaN is out of range"),
+            ("rate_exponent = 33\n", "c.toml:1: rate_exponent: 33 is out of range"),
+            ("jobs_top = -1\n", "c.toml:1: jobs_top: it takes a whole number from 0"),
+            ("gate = \"open\"\n", "c.toml:1: gate: unknown gate 'open' (known: always, equalizing, rate)"),
+            ("metrics_listen = \"9937\"\n", "c.toml:1: metrics_listen: it takes ADDRESS:PORT"),
+        ] {
+            let error = error(text);
+            assert!(error.starts_with(wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_toml_is_named_with_its_line() {
+        for text in ["policy\n", "[[[", "policy = \"dcs\n", "\u{0}", "[run]\npolicy = \"dcs\"\n"] {
+            let error = error(text);
+            assert!(error.starts_with("c.toml:1: ") && !error.contains('\n'), "{error}");
+        }
+    }
+}

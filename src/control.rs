@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The control socket: how other processes of root talk to the running scheduler.
+//!
+//! A connection carries one line of JSON each way: a [`Question`], and `{"ok": ...}` or
+//! `{"error": "..."}`. Lines, time and connections are bounded, so a client that stalls or floods disturbs
+//! nobody else.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::sys::stat::{Mode, umask};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::policy::PolicyChange;
+use crate::requests::Owner;
+
+/// A line has at most this many bytes, its end included. A snapshot with all jobs is longer: it is an
+/// answer, which only the scheduler writes.
+const QUESTION_MAX: usize = 64 << 10;
+const ANSWER_MAX: usize = 64 << 20;
+/// How long a client may take to ask its question or to take its answer.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a client waits for its answer: longer than the scheduler takes to answer or to say it cannot.
+const SERVER_PATIENCE: Duration = Duration::from_secs(15);
+/// This many clients are served at once; more are turned away.
+const CLIENTS_MAX: usize = 8;
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Question {
+    /// Which process is there? Answered even while the scheduler is being loaded.
+    Ping {},
+    /// One moment of the scheduler.
+    Status {},
+    /// Change the policy.
+    SetPolicy {
+        /// How.
+        change: PolicyChange,
+    },
+}
+
+/// Asks `question` at the socket `path` and returns the answer.
+///
+/// # Errors
+/// One line: nothing runs there, we may not ask, or what the scheduler says is wrong.
+pub fn ask<T: DeserializeOwned>(path: &Path, question: &Question) -> Result<T> {
+    let stream = UnixStream::connect(path).map_err(|e| unreachable(path, &e))?;
+    match exchange(&stream, question) {
+        Ok(answer) => answer.into_result(),
+        Err(e) => bail!("the scheduler at {} does not answer: {e} (is it still running?)", path.display()),
+    }
+}
+
+fn unreachable(path: &Path, error: &io::Error) -> anyhow::Error {
+    let path = path.display();
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            anyhow!("no scheduler is running at {path} (start one with 'run', or name its --control-socket)")
+        }
+        ErrorKind::PermissionDenied => anyhow!("{path} is for root only (run it as root, e.g. with sudo)"),
+        _ => anyhow!("cannot connect to {path}: {error} (is it a control socket?)"),
+    }
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Ok(Value),
+    Error(String),
+}
+
+impl Answer {
+    fn into_result<T: DeserializeOwned>(self) -> Result<T> {
+        match self {
+            Answer::Ok(value) => {
+                serde_json::from_value(value).context("the running scheduler is of another version: restart it")
+            }
+            Answer::Error(message) => Err(anyhow!(message)),
+        }
+    }
+}
+
+fn exchange(stream: &UnixStream, question: &Question) -> io::Result<Answer> {
+    stream.set_write_timeout(Some(CLIENT_PATIENCE))?;
+    // A server that turns us away does not wait for the question, but it says why.
+    let asked = write_line(stream, question);
+    let line = read_line(stream, ANSWER_MAX, SERVER_PATIENCE).map_err(|e| asked.err().unwrap_or(e))?;
+    Ok(serde_json::from_slice(&line)?)
+}
+
+fn write_line(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+/// Reads a line of at most `max` bytes, within `patience`.
+fn read_line(mut stream: &UnixStream, max: usize, patience: Duration) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + patience;
+    let mut line = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(ErrorKind::TimedOut, "it took too long"));
+        }
+        stream.set_read_timeout(Some(left))?;
+        let n = match stream.read(&mut chunk) {
+            Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "the connection was closed")),
+            Ok(n) => n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(e) if e.kind() == ErrorKind::WouldBlock => continue,
+            Err(e) => return Err(e),
+        };
+        let end = chunk[..n].iter().position(|b| *b == b'\n');
+        line.extend_from_slice(&chunk[..end.unwrap_or(n)]);
+        if line.len() >= max {
+            return Err(io::Error::new(ErrorKind::InvalidData, format!("a line has at most {max} bytes")));
+        }
+        if end.is_some() {
+            return Ok(line);
+        }
+    }
+}
+
+/// The socket of the running scheduler. It is removed when this is dropped.
+pub struct ControlSocket {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+/// Makes sure that no other scheduler answers at `path`.
+///
+/// # Errors
+/// Names the process that does.
+pub fn refuse_second_instance(path: &Path) -> Result<()> {
+    let Ok(stream) = UnixStream::connect(path) else { return Ok(()) };
+    let pid = match exchange(&stream, &Question::Ping {}) {
+        Ok(Answer::Ok(value)) => value.get("pid").and_then(Value::as_u64),
+        _ => None,
+    };
+    match pid {
+        Some(pid) => bail!("scx_cosched is already running as process {pid} (stop it first: kill {pid})"),
+        None => bail!("another program listens at {} (choose another --control-socket)", path.display()),
+    }
+}
+
+impl ControlSocket {
+    /// Binds the socket, for root only. One that a killed scheduler has left behind is replaced. Call it
+    /// before there are threads: it sets the process's umask for a moment.
+    ///
+    /// # Errors
+    /// If another scheduler answers there, or the path cannot be used.
+    pub fn bind(path: &Path) -> Result<ControlSocket> {
+        refuse_second_instance(path)?;
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.file_type().is_socket() => {
+                fs::remove_file(path).with_context(|| format!("cannot replace {}", path.display()))?;
+            }
+            Ok(_) => bail!("{} exists and is not a socket (choose another --control-socket)", path.display()),
+            Err(_) => {}
+        }
+        // With a mode set later there would be a moment in which everybody could connect.
+        let old = umask(Mode::from_bits_truncate(0o177));
+        let listener = UnixListener::bind(path);
+        umask(old);
+        let listener =
+            listener.map_err(|e| anyhow!("cannot create {}: {e} (choose another --control-socket)", path.display()))?;
+        Ok(ControlSocket { path: path.into(), listener })
+    }
+
+    /// Serves clients on a thread of its own, for as long as the process lives.
+    ///
+    /// # Errors
+    /// If there can be no thread.
+    pub fn serve(&self, owner: Owner) -> Result<()> {
+        let listener = self.listener.try_clone().context("cannot serve the control socket")?;
+        let serve = move || {
+            let clients = Arc::new(AtomicUsize::new(0));
+            for stream in listener.incoming() {
+                match stream {
+                    Ok(stream) => accept(stream, &owner, &clients),
+                    // Out of file descriptors, say: not at full speed, please.
+                    Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                }
+            }
+        };
+        std::thread::Builder::new().name("control".into()).spawn(serve).context("cannot start a thread")?;
+        Ok(())
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // Nothing can be done if it is gone already.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn accept(stream: UnixStream, owner: &Owner, clients: &Arc<AtomicUsize>) {
+    if clients.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
+        clients.fetch_sub(1, Ordering::Relaxed);
+        let _ = stream.set_write_timeout(Some(Duration::from_millis(10)));
+        let _ = write_line(&stream, &Answer::Error("too many clients at once (try again)".into()));
+        return;
+    }
+    let (owner, count) = (owner.clone(), clients.clone());
+    let serve = move || {
+        if let Err(error) = serve_client(&stream, &owner) {
+            log::debug!("control socket: {error}");
+        }
+        count.fetch_sub(1, Ordering::Relaxed);
+    };
+    if std::thread::Builder::new().name("client".into()).spawn(serve).is_err() {
+        clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve_client(stream: &UnixStream, owner: &Owner) -> io::Result<()> {
+    stream.set_write_timeout(Some(CLIENT_PATIENCE))?;
+    // The mode keeps others out. This holds even if somebody changes it.
+    let peer = getsockopt(stream, PeerCredentials)?;
+    let answer = if peer.uid() != 0 {
+        Err("only root may ask (run it as root, e.g. with sudo)".into())
+    } else {
+        match read_line(stream, QUESTION_MAX, CLIENT_PATIENCE) {
+            Ok(line) => answer(&line, owner),
+            Err(e) => Err(format!("cannot read the request: {e}")),
+        }
+    };
+    write_line(stream, &answer.map_or_else(Answer::Error, Answer::Ok))
+}
+
+fn answer(line: &[u8], owner: &Owner) -> Result<Value, String> {
+    let question: Question = serde_json::from_slice(line).map_err(|e| format!("not a request: {e}"))?;
+    let one_line = |e: anyhow::Error| format!("{e:#}");
+    match question {
+        Question::Ping {} => Ok(json!({ "pid": std::process::id() })),
+        Question::Status {} => to_value(&owner.snapshot().map_err(one_line)?),
+        Question::SetPolicy { change } => to_value(&owner.set_policy(change).map_err(one_line)?),
+    }
+}
+
+fn to_value(value: &impl Serialize) -> Result<Value, String> {
+    serde_json::to_value(value).map_err(|e| e.to_string())
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Serves metrics over HTTP: `/metrics`, and nothing else. Each scrape asks for a fresh snapshot.
+
+use std::net::{SocketAddr, TcpListener};
+
+use anyhow::{Context, Result, anyhow};
+use axum::Router;
+use axum::extract::State;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use log::{info, warn};
+
+use crate::limits::MetricsListen;
+use crate::metrics;
+use crate::requests::Owner;
+
+/// Scrapes that wait for a snapshot at the same time. More wait in line.
+const SCRAPES_MAX: usize = 2;
+
+/// An address that is ours, on which nobody is served yet.
+pub struct Exporter(Option<TcpListener>);
+
+impl Exporter {
+    /// Takes the address, so that a port in use is noticed before anything is loaded.
+    ///
+    /// # Errors
+    /// If the address cannot be had.
+    pub fn bind(listen: MetricsListen) -> Result<Exporter> {
+        let MetricsListen::At(address) = listen else { return Ok(Exporter(None)) };
+        let listener = TcpListener::bind(address).map_err(|e| {
+            anyhow!("cannot serve metrics at {address}: {e} (choose another --metrics-listen, or 'none')")
+        })?;
+        listener.set_nonblocking(true).context("cannot serve metrics")?;
+        Ok(Exporter(Some(listener)))
+    }
+
+    /// Where it listens, if it does.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.0.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Serves on a thread of its own, for as long as the process lives.
+    ///
+    /// # Errors
+    /// If there can be no thread.
+    pub fn serve(self, owner: Owner) -> Result<()> {
+        let Some(address) = self.address() else { return Ok(()) };
+        let Exporter(Some(listener)) = self else { return Ok(()) };
+        if !address.ip().is_loopback() {
+            warn!("metrics are open to everybody who can reach {address}");
+        }
+        let serve = move || {
+            if let Err(error) = serve_forever(listener, owner) {
+                warn!("metrics are no longer served: {error:#}");
+            }
+        };
+        std::thread::Builder::new().name("metrics".into()).spawn(serve).context("cannot start a thread")?;
+        info!("metrics at http://{address}/metrics");
+        Ok(())
+    }
+}
+
+fn serve_forever(listener: TcpListener, owner: Owner) -> Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().max_blocking_threads(SCRAPES_MAX).build()?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let not_found = || async { (StatusCode::NOT_FOUND, "metrics are at /metrics\n") };
+        let router = Router::new().route("/metrics", get(scrape)).fallback(not_found).with_state(owner);
+        axum::serve(listener, router).await?;
+        Ok(())
+    })
+}
+
+async fn scrape(State(owner): State<Owner>, headers: HeaderMap) -> Response {
+    let wants_openmetrics = headers
+        .get_all(ACCEPT)
+        .iter()
+        .any(|accept| accept.to_str().is_ok_and(|accept| accept.contains("application/openmetrics-text")));
+    let answer = tokio::task::spawn_blocking(move || {
+        let snapshot = owner.snapshot()?;
+        Ok::<_, anyhow::Error>(match wants_openmetrics {
+            true => (metrics::OPENMETRICS_TYPE, metrics::openmetrics(&snapshot)),
+            false => (metrics::PROMETHEUS_TYPE, metrics::prometheus_text(&snapshot)),
+        })
+    });
+    match answer.await {
+        Ok(Ok((kind, text))) => ([(CONTENT_TYPE, kind)], text).into_response(),
+        Ok(Err(error)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error:#}\n")).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

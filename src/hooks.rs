@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Hooks: the tracing programs that tell the scheduler what has arrived and who receives where.
+//!
+//! Each observes one kernel function, and kernels differ in which functions they have. A hook that cannot
+//! attach is therefore a warning with its consequence, never a reason not to run.
+
+use std::ffi::{CString, OsStr};
+
+use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf__find_by_name_kind};
+use libbpf_rs::{AsRawLibbpf, Btf, Link, Object, OpenObject};
+use log::warn;
+use serde::{Deserialize, Serialize};
+
+use crate::report::one_line;
+
+/// Programs whose name starts like this are hooks; others belong to the scx library.
+const PREFIX: &str = "on_";
+
+/// A tracing program and the kernel function that it observes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// The program's name, `on_<event>`.
+    pub name: String,
+    /// The kernel function's name.
+    pub function: String,
+}
+
+/// Which hooks are attached, and which are not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HookStates {
+    /// Names of those that observe.
+    pub attached: Vec<String>,
+    /// Names of those that do not: see the warnings at the start.
+    pub missing: Vec<String>,
+}
+
+impl Hook {
+    /// The hook that a program of this name and ELF section is, if it is one.
+    pub fn of_program(name: &OsStr, section: &OsStr) -> Option<Hook> {
+        let (name, section) = (name.to_str()?, section.to_str()?);
+        let function = section.strip_prefix("fentry/").or_else(|| section.strip_prefix("fexit/"))?;
+        name.starts_with(PREFIX).then(|| Hook { name: name.into(), function: function.into() })
+    }
+
+    /// Whether the kernel that `btf` describes has the function.
+    pub fn is_possible(&self, btf: &Btf<'_>) -> bool {
+        let Ok(function) = CString::new(self.function.as_str()) else { return false };
+        // SAFETY: both pointers are valid for the call, and the call only reads.
+        unsafe { btf__find_by_name_kind(btf.as_libbpf_object().as_ptr(), function.as_ptr(), BTF_KIND_FUNC) > 0 }
+    }
+
+    /// What does not work without it.
+    pub fn consequence(&self) -> &'static str {
+        match self.name.as_str() {
+            "on_readable" => "arrivals are not seen, so nothing is boosted",
+            "on_tcp_backlog" => "arrivals for a TCP receiver that was preempted inside receive are seen late",
+            name if name.ends_with("_receive") => {
+                "a task that spins in this receive counts as a sleeper between messages"
+            }
+            name if name.ends_with("_received") => "what this receive has consumed still counts as pending",
+            name if name.ends_with("_poll") => "whoever polls such a socket is not known as its receiver",
+            name if name.ends_with("_send") => "such a socket has no receiver until somebody receives there",
+            name if name.ends_with("_release") => "messages of a socket that was closed stay pending for its receiver",
+            _ => "what it observes is not taken into account",
+        }
+    }
+}
+
+/// All hooks of an object that has been opened, but not loaded.
+pub fn of_object(object: &OpenObject) -> Vec<Hook> {
+    object.progs().filter_map(|p| Hook::of_program(p.name(), p.section())).collect()
+}
+
+/// Before the load: keeps out each hook that this kernel cannot have, or all of them unless `wanted`. The
+/// rest is loaded, but attached by hand, since the skeleton would give up at the first failure.
+pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, quiet: bool) {
+    for mut program in object.progs_mut() {
+        let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
+        let possible = hook.is_possible(btf);
+        program.set_autoattach(false);
+        program.set_autoload(possible && wanted);
+        if !possible && !quiet {
+            let Hook { name, function } = &hook;
+            warn!("hook {name} (kernel function {function}) is not in this kernel: {}", hook.consequence());
+        }
+    }
+}
+
+/// Attaches every hook that was loaded. They observe for as long as the links live.
+pub fn attach(object: &Object) -> (Vec<Link>, HookStates) {
+    let (mut links, mut states) = (Vec::new(), HookStates::default());
+    for program in object.progs_mut() {
+        let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
+        if !program.autoload() {
+            states.missing.push(hook.name);
+            continue;
+        }
+        match program.attach() {
+            Ok(link) => {
+                links.push(link);
+                states.attached.push(hook.name);
+            }
+            Err(error) => {
+                let error = one_line(&format!("{error:#}"));
+                let Hook { name, function } = &hook;
+                warn!("hook {name} (kernel function {function}) does not attach: {error}: {}", hook.consequence());
+                states.missing.push(hook.name);
+            }
+        }
+    }
+    (links, states)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hook(name: &str, section: &str) -> Option<Hook> {
+        Hook::of_program(OsStr::new(name), OsStr::new(section))
+    }
+
+    #[test]
+    fn only_tracing_programs_with_the_prefix_are_hooks() {
+        let wanted = Hook { name: "on_readable".into(), function: "sock_def_readable".into() };
+        assert_eq!(hook("on_readable", "fentry/sock_def_readable"), Some(wanted));
+        assert_eq!(hook("scx_lib_init_probe", "fentry/bpf_scx_reg"), None);
+        assert_eq!(hook("on_readable", "struct_ops/on_readable"), None);
+    }
+
+    #[test]
+    fn a_function_that_the_kernel_lacks_is_noticed() {
+        let btf = Btf::from_vmlinux().expect("this kernel has BTF");
+        assert!(hook("on_readable", "fentry/sock_def_readable").unwrap().is_possible(&btf));
+        assert!(!hook("on_nothing", "fentry/no_such_function").unwrap().is_possible(&btf));
+        // A struct of that name is not a function.
+        assert!(!hook("on_struct", "fentry/task_struct").unwrap().is_possible(&btf));
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Which values each setting may have. Flags, configuration file and control socket all ask here.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::bpf::intf::COSCHED_MAX_JOBS;
+
+/// The values from `min` to `max`, both included.
+#[derive(Clone, Copy, Debug)]
+pub struct Range<T> {
+    min: T,
+    max: T,
+    what: &'static str,
+}
+
+impl<T: PartialOrd + Display + Copy + FromStr> Range<T> {
+    /// `value`, if it is within the range (NaN never is); else a message that says what would be.
+    pub fn check(&self, value: T) -> Result<T, String> {
+        if value >= self.min && value <= self.max {
+            Ok(value)
+        } else {
+            Err(format!("{value} is out of range: {self_text}", self_text = self.describe()))
+        }
+    }
+
+    /// Reads a value as the command line gives it.
+    pub fn parse(&self, text: &str) -> Result<T, String> {
+        let value = text.parse().map_err(|_| self.describe())?;
+        self.check(value)
+    }
+
+    fn describe(&self) -> String {
+        format!("it takes {} from {} to {}", self.what, self.min, self.max)
+    }
+}
+
+/// Threshold of the gate `equalizing`, ms; negative lets a job run ahead.
+pub const H_MS: Range<f64> = Range { min: -3_600_000.0, max: 3_600_000.0, what: "a number of ms" };
+/// E of the gate `rate`.
+pub const RATE_EXPONENT: Range<i32> = Range { min: -32, max: 32, what: "a whole number" };
+/// C of the gate `rate`, ms.
+pub const RATE_CONSTANT_MS: Range<f64> = H_MS;
+/// How long a task runs before the next decision, us.
+pub const SLICE_US: Range<u32> = Range { min: 100, max: 1_000_000, what: "a whole number of us" };
+/// Between two lines of statistics, s.
+pub const STATS: Range<f64> = Range { min: 0.01, max: 3600.0, what: "a number of seconds" };
+/// Size of the debug dump after an error, bytes; 0 is the kernel's default.
+pub const EXIT_DUMP_LEN: Range<u32> = Range { min: 0, max: 16 << 20, what: "a whole number of bytes" };
+/// How many jobs are shown under their own name.
+pub const JOBS_TOP: Range<u32> = Range { min: 0, max: COSCHED_MAX_JOBS, what: "a whole number" };
+
+/// A UNIX socket's path is at most this long (sockaddr_un), with its NUL.
+const SOCKET_PATH_MAX: usize = 108;
+
+/// Reads the path of the control socket: absolute, and short enough for a socket.
+pub fn control_socket(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if !path.is_absolute() {
+        return Err("it takes an absolute path".into());
+    }
+    if text.len() >= SOCKET_PATH_MAX {
+        return Err(format!("the path of a socket has at most {} bytes", SOCKET_PATH_MAX - 1));
+    }
+    Ok(path)
+}
+
+/// Where metrics are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricsListen {
+    /// Nowhere.
+    Off,
+    /// At this address.
+    At(SocketAddr),
+}
+
+impl FromStr for MetricsListen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(MetricsListen::Off);
+        }
+        text.parse()
+            .map(MetricsListen::At)
+            .map_err(|_| "it takes ADDRESS:PORT, such as 127.0.0.1:9937, or 'none'".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_are_allowed_and_nothing_beyond() {
+        for good in ["100", "1000000"] {
+            assert!(SLICE_US.parse(good).is_ok(), "{good}");
+        }
+        for bad in ["99", "1000001", "-1", "1e3", "", "20ms", "4294967297"] {
+            assert!(SLICE_US.parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_refused() {
+        for bad in ["NaN", "inf", "-inf", "3600000.1", "0x10", "ten"] {
+            assert!(H_MS.parse(bad).is_err(), "{bad}");
+        }
+        assert_eq!(H_MS.parse("-0.5"), Ok(-0.5));
+    }
+
+    #[test]
+    fn an_address_needs_a_port() {
+        assert_eq!("none".parse(), Ok(MetricsListen::Off));
+        assert!("[::1]:9937".parse::<MetricsListen>().is_ok());
+        for bad in ["127.0.0.1", "9937", ":9937", "localhost:9937", "127.0.0.1:99999", ""] {
+            assert!(bad.parse::<MetricsListen>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_socket_path_is_absolute_and_short() {
+        assert!(control_socket("/run/a.sock").is_ok());
+        assert!(control_socket("a.sock").is_err());
+        assert!(control_socket(&format!("/{}", "a".repeat(107))).is_err());
+    }
+}

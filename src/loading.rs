@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Loads the BPF scheduler: opens the object, sets what must be set before the load, and loads it, without
+//! the hooks if it does not load with them.
+
+use std::mem::MaybeUninit;
+
+use anyhow::{Context, Result, anyhow};
+use libbpf_rs::skel::OpenSkel;
+use libbpf_rs::{Btf, OpenObject};
+use log::warn;
+use scx_utils::libbpf_clap_opts::LibbpfOpts;
+use scx_utils::{NR_CPU_IDS, Topology, scx_ops_load, scx_ops_open};
+
+use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf, types};
+use crate::hooks;
+use crate::report::one_line;
+
+/// What the scheduler has to know before it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The policy to start with.
+    pub policy: intf::cosched_policy,
+    /// enum cosched_job_by.
+    pub job_by: u32,
+    /// Size of the debug dump after an error, bytes; 0 is the kernel's default.
+    pub exit_dump_len: u32,
+    /// Do not warn of missing hooks: they have been warned of.
+    pub quiet: bool,
+}
+
+/// Where a loaded object lives: a place for each of the two attempts.
+#[derive(Default)]
+pub struct Storage {
+    with_hooks: Place,
+    without_hooks: Place,
+}
+
+struct Place(MaybeUninit<OpenObject>);
+
+impl Default for Place {
+    fn default() -> Self {
+        Place(MaybeUninit::uninit())
+    }
+}
+
+/// Loads the scheduler into the kernel. It does not run yet.
+///
+/// # Errors
+/// If it loads neither with hooks nor without.
+pub fn load<'a>(start: &Start, storage: &'a mut Storage) -> Result<BpfSkel<'a>> {
+    let btf = Btf::from_vmlinux().context("cannot read the kernel's BTF")?;
+    let error = match attempt(start, &btf, true, &mut storage.with_hooks.0) {
+        Ok(skel) => return Ok(skel),
+        Err(error) => error,
+    };
+    let skel = attempt(start, &btf, false, &mut storage.without_hooks.0)
+        .map_err(|e| anyhow!("{} (run -v shows what the verifier says)", one_line(&format!("{e:#}"))))?;
+    warn!(
+        "the hooks do not load, so no message is seen and nothing is boosted: {} (run -v shows what the verifier says)",
+        one_line(&format!("{error:#}"))
+    );
+    Ok(skel)
+}
+
+fn attempt<'a>(
+    start: &Start,
+    btf: &Btf<'_>,
+    with_hooks: bool,
+    place: &'a mut MaybeUninit<OpenObject>,
+) -> Result<BpfSkel<'a>> {
+    let mut skel = open(place)?;
+    // The first attempt has said which hooks are missing.
+    hooks::prepare(skel.open_object_mut(), btf, with_hooks, start.quiet || !with_hooks);
+    configure(&mut skel, start)?;
+    finish(skel)
+}
+
+fn open(place: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
+    let builder = BpfSkelBuilder::default();
+    scx_ops_open!(builder, place, cosched_ops, LibbpfOpts::default().into_bpf_open_opts())
+}
+
+fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
+    skel.struct_ops.cosched_ops_mut().exit_dump_len = start.exit_dump_len;
+
+    let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
+    bss.policies = [to_skeleton(&start.policy); 2];
+    bss.policy_now = 0;
+
+    let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
+    rodata.nr_cpu_ids = *NR_CPU_IDS as u32;
+    rodata.job_by = start.job_by;
+    match Topology::new() {
+        Ok(topology) => {
+            for (id, cpu) in &topology.all_cpus {
+                if let Some(llc) = rodata.llc_of.get_mut(*id) {
+                    *llc = cpu.llc_id as u32;
+                }
+            }
+        }
+        Err(error) => warn!("the CPUs' caches are unknown, all count as one: {}", one_line(&format!("{error:#}"))),
+    }
+    Ok(())
+}
+
+fn finish(mut skel: OpenBpfSkel<'_>) -> Result<BpfSkel<'_>> {
+    scx_ops_load!(skel, cosched_ops, uei)
+}
+
+/// The skeleton has its own definition of the same C type.
+pub fn to_skeleton(policy: &intf::cosched_policy) -> types::cosched_policy {
+    let intf::cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, pad } = *policy;
+    types::cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, pad }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A snapshot as OpenMetrics text, and as the older Prometheus text that most linters and some agents read.
+//!
+//! Every name has the prefix `scx_cosched_`, base units, and one quantity. No label is unbounded: jobs are
+//! the N largest and "other".
+
+use std::fmt::{Error, Write};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::jobs::JobView;
+use crate::native;
+use crate::policy::PolicyView;
+use crate::snapshot::Snapshot;
+
+/// The content type of [`openmetrics`].
+pub const OPENMETRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The content type of [`prometheus_text`].
+pub const PROMETHEUS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+const PREFIX: &str = "scx_cosched";
+
+/// `snapshot` as OpenMetrics 1.0.0.
+pub fn openmetrics(snapshot: &Snapshot) -> String {
+    let mut registry = Registry::with_prefix(PREFIX);
+    registry.register_collector(Box::new(View(snapshot.clone())));
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("writing to a string does not fail");
+    text
+}
+
+/// `snapshot` in the Prometheus text format 0.0.4. There, a family's name is that of its samples, and the
+/// type `info`, units and an end mark are not known.
+pub fn prometheus_text(snapshot: &Snapshot) -> String {
+    let openmetrics = openmetrics(snapshot);
+    let mut text = String::with_capacity(openmetrics.len());
+    let mut help = None;
+    for line in openmetrics.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            help = rest.split_once(' ');
+        } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+            let (suffix, kind) = match kind {
+                "counter" => ("_total", "counter"),
+                "info" => ("_info", "gauge"),
+                kind => ("", kind),
+            };
+            let help = help.take().map_or("", |(_, help)| help).replace(r#"\""#, "\"");
+            let _ = writeln!(text, "# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {kind}");
+        } else if !line.starts_with('#') {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    text
+}
+
+#[derive(Debug)]
+struct View(Snapshot);
+
+type Out<'a> = DescriptorEncoder<'a>;
+
+impl Collector for View {
+    fn encode(&self, mut out: DescriptorEncoder) -> Result<(), Error> {
+        let Snapshot { policy, hooks, memory, jobs, .. } = &self.0;
+        info(
+            &mut out,
+            "build",
+            "The program and the kernel",
+            &[("version", &self.0.version), ("kernel", &self.0.kernel)],
+        )?;
+        policy_info(&mut out, policy)?;
+        gauge(&mut out, "uptime", "Since the start of the program", Unit::Seconds, self.0.uptime_seconds)?;
+        let resident = memory.resident_bytes as f64;
+        gauge(&mut out, "resident_memory", "Resident set of the program", Unit::Bytes, resident)?;
+        gauge(&mut out, "maps_memory", "Memory of all BPF maps", Unit::Bytes, memory.maps_bytes as f64)?;
+
+        let help = "Whether a hook observes its kernel function";
+        let mut family = out.encode_descriptor("hook_attached", help, None, MetricType::Gauge)?;
+        let states = hooks.attached.iter().map(|h| (h, 1)).chain(hooks.missing.iter().map(|h| (h, 0)));
+        for (hook, attached) in states {
+            family.encode_family(&[("hook", hook.as_str())])?.encode_gauge(&i64::from(attached))?;
+        }
+        self.counters(&mut out)?;
+        self.decisions(&mut out)?;
+        self.latency(&mut out)?;
+        job_metrics(&mut out, jobs)
+    }
+}
+
+impl View {
+    fn counters(&self, out: &mut Out<'_>) -> Result<(), Error> {
+        for counter in native::counters() {
+            let help = counter.help.replace('\\', r"\\").replace('"', r#"\""#);
+            out.encode_descriptor(counter.name, &help, None, MetricType::Counter)?
+                .encode_counter::<NoLabelSet, u64, f64>(&self.0.counter(counter.name), None)?;
+        }
+        Ok(())
+    }
+
+    fn decisions(&self, out: &mut Out<'_>) -> Result<(), Error> {
+        let help = "Demands for a boost, by decision and reason";
+        let mut family = out.encode_descriptor("decisions", help, None, MetricType::Counter)?;
+        for (decision, reasons) in [("granted", &self.0.granted), ("denied", &self.0.denied)] {
+            for (reason, count) in reasons {
+                family
+                    .encode_family(&[("decision", decision), ("reason", reason.as_str())])?
+                    .encode_counter::<NoLabelSet, u64, f64>(count, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn latency(&self, out: &mut Out<'_>) -> Result<(), Error> {
+        let times = &self.0.arrival_to_run;
+        let help = "From the arrival of a message for a task that was not running until that task ran";
+        let buckets: Vec<(f64, u64)> =
+            times.buckets.iter().map(|b| (b.le_seconds.unwrap_or(f64::INFINITY), b.count)).collect();
+        out.encode_descriptor("arrival_to_run", help, Some(&Unit::Seconds), MetricType::Histogram)?
+            .encode_histogram::<NoLabelSet>(times.sum_seconds, times.count, &buckets, None)
+    }
+}
+
+fn gauge(out: &mut Out<'_>, name: &str, help: &str, unit: Unit, value: f64) -> Result<(), Error> {
+    out.encode_descriptor(name, help, Some(&unit), MetricType::Gauge)?.encode_gauge(&value)
+}
+
+fn info(out: &mut Out<'_>, name: &str, help: &str, labels: &[(&str, &String)]) -> Result<(), Error> {
+    let labels: Vec<(&str, &str)> = labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    out.encode_descriptor(name, help, None, MetricType::Info)?.encode_info(&labels.as_slice())
+}
+
+/// The parameters are labels, so that a change of policy shows as another series.
+fn policy_info(out: &mut Out<'_>, policy: &PolicyView) -> Result<(), Error> {
+    let text = |value: Option<String>| value.unwrap_or_default();
+    let h_ms = text(policy.h_ms.map(|v| v.to_string()));
+    let exponent = text(policy.rate_exponent.map(|v| v.to_string()));
+    let constant = text(policy.rate_constant_ms.map(|v| v.to_string()));
+    let labels = [
+        ("policy", &policy.name),
+        ("arrival", &policy.arrival.to_string()),
+        ("gate", &policy.gate.to_string()),
+        ("h_ms", &h_ms),
+        ("rate_exponent", &exponent),
+        ("rate_constant_ms", &constant),
+        ("slice_us", &policy.slice_us.to_string()),
+    ];
+    info(out, "policy", "The policy in force, with its parameters", &labels)
+}
+
+fn job_metrics(out: &mut Out<'_>, jobs: &[JobView]) -> Result<(), Error> {
+    let seconds = Some(&Unit::Seconds);
+    let mut family = out.encode_descriptor("job_cpu", "CPU time that a job used", seconds, MetricType::Counter)?;
+    for job in jobs {
+        family.encode_family(&label(job))?.encode_counter::<NoLabelSet, f64, f64>(&job.cpu_seconds, None)?;
+    }
+    let help = "CPU time that fair sharing would have given a job";
+    let mut family = out.encode_descriptor("job_fair_share", help, seconds, MetricType::Counter)?;
+    for job in jobs {
+        family.encode_family(&label(job))?.encode_counter::<NoLabelSet, f64, f64>(&job.fair_share_seconds, None)?;
+    }
+    let help = "CPU time used over fair share since the job was first seen: 1 is fair, more is too much";
+    let mut family = out.encode_descriptor("job_fairness_ratio", help, None, MetricType::Gauge)?;
+    for (job, ratio) in jobs.iter().filter_map(|job| Some((job, job.fairness_ratio?))) {
+        family.encode_family(&label(job))?.encode_gauge(&ratio)?;
+    }
+    let help = "Times that a task of a job ran ahead of the fair order";
+    let mut family = out.encode_descriptor("job_boosts", help, None, MetricType::Counter)?;
+    for job in jobs {
+        family.encode_family(&label(job))?.encode_counter::<NoLabelSet, u64, f64>(&job.boosts, None)?;
+    }
+    Ok(())
+}
+
+fn label(job: &JobView) -> [(&'static str, &str); 1] {
+    [("job", job.job.as_str())]
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Who a job is: the names of job ids, and whether their owners still live.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::settings::JobBy;
+
+/// Names for job ids.
+#[derive(Debug)]
+pub struct Owners {
+    job_by: JobBy,
+    cgroup_root: Option<PathBuf>,
+    /// The paths of ids that were asked for; None: there was none. Ids are not used again.
+    asked: HashMap<u64, Option<PathBuf>>,
+    /// All that the last walk through the hierarchy found.
+    walked: HashMap<u64, PathBuf>,
+}
+
+impl Owners {
+    /// Names for ids that are made as `job_by` says. `cgroup_root`: where the cgroup v2 hierarchy is mounted.
+    pub fn new(job_by: JobBy, cgroup_root: Option<PathBuf>) -> Owners {
+        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new() }
+    }
+
+    /// The name of the job with `id`: a cgroup's path from the hierarchy's root, `session:<pid>` or
+    /// `process:<pid>`. It stays when the owner is gone. A cgroup whose path was never seen is `cgroup:<id>`.
+    pub fn name(&mut self, id: u64) -> String {
+        match self.job_by {
+            JobBy::Session => format!("session:{id}"),
+            JobBy::Process => format!("process:{id}"),
+            JobBy::Cgroup => match self.cgroup(id) {
+                Some(path) => format!("/{}", path.display()),
+                None => format!("cgroup:{id}"),
+            },
+        }
+    }
+
+    /// Whether nobody can be using `id` any more. A session whose leader has ended may still have members:
+    /// the caller has to see whether it still uses CPU time.
+    pub fn is_gone(&mut self, id: u64) -> bool {
+        if self.job_by != JobBy::Cgroup {
+            return !Path::new("/proc").join(id.to_string()).exists();
+        }
+        let Some(root) = self.cgroup_root.clone() else { return false };
+        self.cgroup(id).is_none_or(|path| inode(&root.join(path)) != Some(id))
+    }
+
+    /// Nobody will ask for `id` again.
+    pub fn forget(&mut self, id: u64) {
+        self.asked.remove(&id);
+    }
+
+    /// The path of the cgroup with `id`, from the root of the hierarchy. Each new id costs one walk through
+    /// the hierarchy at most.
+    fn cgroup(&mut self, id: u64) -> Option<PathBuf> {
+        if let Some(path) = self.asked.get(&id) {
+            return path.clone();
+        }
+        let root = self.cgroup_root.clone()?;
+        let is_there = |path: &PathBuf| inode(&root.join(path)) == Some(id);
+        if !self.walked.get(&id).is_some_and(is_there) {
+            self.walked.clear();
+            walk(&root, Path::new(""), &mut self.walked);
+        }
+        let path = self.walked.get(&id).cloned();
+        self.asked.insert(id, path.clone());
+        path
+    }
+}
+
+/// A cgroup's id is the inode number of its directory.
+fn inode(path: &Path) -> Option<u64> {
+    fs::symlink_metadata(path).ok().filter(|m| m.is_dir()).map(|m| m.ino())
+}
+
+/// Notes `path` and everything below it. What disappears meanwhile is left out.
+fn walk(root: &Path, path: &Path, cgroups: &mut HashMap<u64, PathBuf>) {
+    let full = root.join(path);
+    let Some(id) = inode(&full) else { return };
+    cgroups.insert(id, path.to_path_buf());
+    for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk(root, &path.join(entry.file_name()), cgroups);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cgroup_has_its_path_for_a_name_until_it_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let job = root.path().join("slurm/job_7");
+        fs::create_dir_all(&job).unwrap();
+        let id = inode(&job).unwrap();
+
+        let mut owners = Owners::new(JobBy::Cgroup, Some(root.path().into()));
+        assert_eq!(owners.name(id), "/slurm/job_7");
+        assert_eq!(owners.name(inode(root.path()).unwrap()), "/");
+        assert!(!owners.is_gone(id));
+        fs::remove_dir(&job).unwrap();
+        assert!(owners.is_gone(id));
+        assert_eq!(owners.name(id), "/slurm/job_7", "what it used is still its own");
+        owners.forget(id);
+        assert_eq!(owners.name(id), format!("cgroup:{id}"));
+    }
+
+    #[test]
+    fn without_a_hierarchy_no_cgroup_is_taken_for_gone() {
+        let mut owners = Owners::new(JobBy::Cgroup, None);
+        assert!(!owners.is_gone(7));
+        assert_eq!(owners.name(7), "cgroup:7");
+    }
+
+    #[test]
+    fn a_process_is_gone_when_proc_says_so() {
+        let mut owners = Owners::new(JobBy::Process, None);
+        assert!(!owners.is_gone(std::process::id().into()));
+        assert!(owners.is_gone(u64::from(u32::MAX)));
+    }
+}

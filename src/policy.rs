@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A policy is a choice on each axis, with parameters. It starts as a preset; single choices can be
+//! overridden, and what then makes no sense together is refused with the name of the setting at fault.
+
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bpf::intf;
+use crate::given::{Fault, Given, Origin};
+use crate::{limits, presets};
+
+/// What happens when a message arrives (Zhang, Table 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrival {
+    /// Nothing: the local scheduler alone decides.
+    None,
+    /// The receiver runs at once, if the gate allows.
+    Demand,
+}
+
+/// Whether a boost is fair now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gate {
+    /// Always (thesis 3.1).
+    Always,
+    /// If the receiver lags the running task by more than h (thesis 3.2).
+    Equalizing,
+    /// If the receiver's last boost was long enough ago (thesis 4.2.1).
+    Rate,
+}
+
+macro_rules! names {
+    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
+        impl Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self { $($type::$variant => $name),+ })
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($name => Ok($type::$variant),)+
+                    _ => Err(format!("unknown {} '{text}' (known: {})", $what, [$($name),+].join(", "))),
+                }
+            }
+        }
+    };
+}
+
+names!(Arrival, "arrival rule", None = "none", Demand = "demand");
+names!(Gate, "gate", Always = "always", Equalizing = "equalizing", Rate = "rate");
+
+/// A choice on each axis. Parameters that the gate does not use have their default values, so that two
+/// policies that do the same are equal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// The preset that it started as.
+    pub preset: String,
+    /// What happens at arrival.
+    pub arrival: Arrival,
+    /// Whether a boost is fair.
+    pub gate: Gate,
+    /// Equalizing: the lag that a boost needs, ms.
+    pub h_ms: f64,
+    /// Rate: E.
+    pub rate_exponent: i32,
+    /// Rate: C, ms.
+    pub rate_constant_ms: f64,
+    /// How long a task runs before the next decision, us.
+    pub slice_us: u32,
+}
+
+/// What the user wants otherwise than the preset has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overrides {
+    /// `--arrival`.
+    pub arrival: Option<Given<Arrival>>,
+    /// `--gate`.
+    pub gate: Option<Given<Gate>>,
+    /// `--h-ms`.
+    pub h_ms: Option<Given<f64>>,
+    /// `--rate-exponent`.
+    pub rate_exponent: Option<Given<i32>>,
+    /// `--rate-constant-ms`.
+    pub rate_constant_ms: Option<Given<f64>>,
+    /// `--slice-us`.
+    pub slice_us: Option<Given<u32>>,
+}
+
+impl Overrides {
+    /// These, and where they say nothing, `other`.
+    pub fn or(self, other: Overrides) -> Overrides {
+        Overrides {
+            arrival: self.arrival.or(other.arrival),
+            gate: self.gate.or(other.gate),
+            h_ms: self.h_ms.or(other.h_ms),
+            rate_exponent: self.rate_exponent.or(other.rate_exponent),
+            rate_constant_ms: self.rate_constant_ms.or(other.rate_constant_ms),
+            slice_us: self.slice_us.or(other.slice_us),
+        }
+    }
+}
+
+/// A policy as every output shows it. Parameters that the gate does not use are absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PolicyView {
+    /// The preset, with what was overridden: `dcs`, `dcs+h_ms=-20`.
+    pub name: String,
+    /// What happens at arrival.
+    pub arrival: Arrival,
+    /// Whether a boost is fair.
+    pub gate: Gate,
+    /// Equalizing: the lag that a boost needs, ms.
+    pub h_ms: Option<f64>,
+    /// Rate: E.
+    pub rate_exponent: Option<i32>,
+    /// Rate: C, ms.
+    pub rate_constant_ms: Option<f64>,
+    /// How long a task runs before the next decision, us.
+    pub slice_us: u32,
+}
+
+/// Checks that a parameter which was given has an effect; else says what it needs. A line of the
+/// configuration file which a flag has made moot is no error: it is passed over.
+struct Moot<'a> {
+    arrival: Arrival,
+    gate: Gate,
+    overrides: &'a Overrides,
+    preset_by_flag: bool,
+}
+
+impl Moot<'_> {
+    fn check<T: Clone>(&self, key: &str, given: &Option<Given<T>>, wanted: Option<Gate>) -> Result<Option<T>, Fault> {
+        let Some(given) = given else { return Ok(None) };
+        let (axis, is, needs) = match wanted {
+            _ if self.arrival != Arrival::Demand => ("arrival", self.arrival.to_string(), Arrival::Demand.to_string()),
+            Some(gate) if self.gate != gate => ("gate", self.gate.to_string(), gate.to_string()),
+            _ => return Ok(Some(given.value.clone())),
+        };
+        if given.origin != Origin::Flag && self.set_by_flag(axis) {
+            return Ok(None);
+        }
+        let message = format!("it has no effect with {axis} '{is}' (leave it out, or choose {axis} '{needs}')");
+        Err(given.fault(key, message))
+    }
+
+    fn set_by_flag(&self, axis: &str) -> bool {
+        let is_flag = |origin: Option<&Origin>| origin == Some(&Origin::Flag);
+        self.preset_by_flag
+            || match axis {
+                "arrival" => is_flag(self.overrides.arrival.as_ref().map(|g| &g.origin)),
+                _ => is_flag(self.overrides.gate.as_ref().map(|g| &g.origin)),
+            }
+    }
+}
+
+impl Policy {
+    /// This policy with `overrides`. `preset_by_flag`: it was named on the command line.
+    ///
+    /// # Errors
+    /// Names a setting that has no effect together with the others, and what to do about it.
+    pub fn with(&self, overrides: &Overrides, preset_by_flag: bool) -> Result<Policy, Fault> {
+        let arrival = overrides.arrival.as_ref().map_or(self.arrival, |g| g.value);
+        let gate = overrides.gate.as_ref().map_or(self.gate, |g| g.value);
+        let moot = Moot { arrival, gate, overrides, preset_by_flag };
+
+        moot.check("gate", &overrides.gate, None)?;
+        let h_ms = moot.check("h_ms", &overrides.h_ms, Some(Gate::Equalizing))?;
+        let exponent = moot.check("rate_exponent", &overrides.rate_exponent, Some(Gate::Rate))?;
+        let constant = moot.check("rate_constant_ms", &overrides.rate_constant_ms, Some(Gate::Rate))?;
+
+        Ok(Policy {
+            preset: self.preset.clone(),
+            arrival,
+            gate,
+            h_ms: h_ms.unwrap_or(self.h_ms),
+            rate_exponent: exponent.unwrap_or(self.rate_exponent),
+            rate_constant_ms: constant.unwrap_or(self.rate_constant_ms),
+            slice_us: overrides.slice_us.as_ref().map_or(self.slice_us, |g| g.value),
+        }
+        .normalized())
+    }
+
+    /// With default values where the gate does not look.
+    pub(crate) fn normalized(self) -> Policy {
+        let looks = |gate| self.arrival == Arrival::Demand && self.gate == gate;
+        let (equalizing, rate) = (looks(Gate::Equalizing), looks(Gate::Rate));
+        Policy {
+            h_ms: if equalizing { self.h_ms } else { presets::default_h_ms() },
+            rate_exponent: if rate { self.rate_exponent } else { 0 },
+            rate_constant_ms: if rate { self.rate_constant_ms } else { 0.0 },
+            ..self
+        }
+    }
+
+    /// The preset's name, followed by what differs from the preset.
+    pub fn name(&self) -> String {
+        let mut name = self.preset.clone();
+        let Some(preset) = presets::find(&self.preset) else { return name };
+        let of = preset.policy;
+        let mut differs = |key: &str, now: &dyn Display, differs: bool| {
+            if differs {
+                name.push_str(&format!("+{key}={now}"));
+            }
+        };
+        differs("arrival", &self.arrival, self.arrival != of.arrival);
+        differs("gate", &self.gate, self.gate != of.gate);
+        let gate = (self.arrival, self.gate) != (of.arrival, of.gate);
+        differs("h_ms", &self.h_ms, self.uses(Gate::Equalizing) && (gate || self.h_ms != of.h_ms));
+        let rate = self.uses(Gate::Rate);
+        differs("rate_exponent", &self.rate_exponent, rate && (gate || self.rate_exponent != of.rate_exponent));
+        let constant = rate && (gate || self.rate_constant_ms != of.rate_constant_ms);
+        differs("rate_constant_ms", &self.rate_constant_ms, constant);
+        differs("slice_us", &self.slice_us, self.slice_us != of.slice_us);
+        name
+    }
+
+    fn uses(&self, gate: Gate) -> bool {
+        self.arrival == Arrival::Demand && self.gate == gate
+    }
+
+    /// As every output shows it.
+    pub fn view(&self) -> PolicyView {
+        let rate = self.uses(Gate::Rate);
+        PolicyView {
+            name: self.name(),
+            arrival: self.arrival,
+            gate: self.gate,
+            h_ms: self.uses(Gate::Equalizing).then_some(self.h_ms),
+            rate_exponent: rate.then_some(self.rate_exponent),
+            rate_constant_ms: rate.then_some(self.rate_constant_ms),
+            slice_us: self.slice_us,
+        }
+    }
+
+    /// As the BPF side reads it. Parameters within [`limits`] cannot overflow.
+    pub fn to_bpf(&self) -> intf::cosched_policy {
+        intf::cosched_policy {
+            arrival: match self.arrival {
+                Arrival::None => intf::cosched_arrival_COSCHED_ARRIVAL_NONE,
+                Arrival::Demand => intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND,
+            },
+            gate: match self.gate {
+                Gate::Always => intf::cosched_gate_COSCHED_GATE_ALWAYS,
+                Gate::Equalizing => intf::cosched_gate_COSCHED_GATE_EQUALIZING,
+                Gate::Rate => intf::cosched_gate_COSCHED_GATE_RATE,
+            },
+            slice_ns: u64::from(self.slice_us) * 1000,
+            h_ns: ns_of_ms(self.h_ms),
+            rate_constant_ns: ns_of_ms(self.rate_constant_ms),
+            rate_exponent: self.rate_exponent,
+            pad: 0,
+        }
+    }
+}
+
+fn ns_of_ms(ms: f64) -> i64 {
+    (ms * 1e6).round() as i64
+}
+
+/// What `policy set` asks for, as it crosses the control socket.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyChange {
+    /// The preset to start from; absent: the policy in force.
+    pub name: Option<String>,
+    /// `--arrival`.
+    pub arrival: Option<Arrival>,
+    /// `--gate`.
+    pub gate: Option<Gate>,
+    /// `--h-ms`.
+    pub h_ms: Option<f64>,
+    /// `--rate-exponent`.
+    pub rate_exponent: Option<i32>,
+    /// `--rate-constant-ms`.
+    pub rate_constant_ms: Option<f64>,
+    /// `--slice-us`.
+    pub slice_us: Option<u32>,
+}
+
+impl PolicyChange {
+    /// The policy that this makes of `current`.
+    ///
+    /// # Errors
+    /// One line for an unknown name, a value out of range, or settings that contradict each other.
+    pub fn apply(&self, current: &Policy) -> Result<Policy, String> {
+        let base = match &self.name {
+            Some(name) => presets::find(name).ok_or_else(|| presets::unknown(name))?.policy,
+            None => current.clone(),
+        };
+        let ranged = |key: &str, result: Result<(), String>| result.map_err(|e| format!("--{key}: {e}"));
+        ranged("h-ms", self.h_ms.map_or(Ok(()), |v| limits::H_MS.check(v).map(drop)))?;
+        ranged("rate-exponent", self.rate_exponent.map_or(Ok(()), |v| limits::RATE_EXPONENT.check(v).map(drop)))?;
+        let constant = self.rate_constant_ms.map_or(Ok(()), |v| limits::RATE_CONSTANT_MS.check(v).map(drop));
+        ranged("rate-constant-ms", constant)?;
+        ranged("slice-us", self.slice_us.map_or(Ok(()), |v| limits::SLICE_US.check(v).map(drop)))?;
+        base.with(&self.overrides(), self.name.is_some()).map_err(|fault| fault.message)
+    }
+
+    /// The single choices, without the name.
+    pub fn overrides(&self) -> Overrides {
+        Overrides {
+            arrival: self.arrival.map(Given::flag),
+            gate: self.gate.map(Given::flag),
+            h_ms: self.h_ms.map(Given::flag),
+            rate_exponent: self.rate_exponent.map(Given::flag),
+            rate_constant_ms: self.rate_constant_ms.map(Given::flag),
+            slice_us: self.slice_us.map(Given::flag),
+        }
+    }
+}

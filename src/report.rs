@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How errors leave the program: one line on stderr that says what is wrong and how to mend it.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use crate::NAME;
+
+/// The program was called wrongly: exit code 2. Every other error has exit code 1.
+#[derive(Debug)]
+struct UsageError(String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// An error in how the program was called.
+pub fn usage(what: impl Into<String>) -> anyhow::Error {
+    UsageError(what.into()).into()
+}
+
+/// Prints `error` as one line and returns the exit code that belongs to it.
+pub fn error(error: &anyhow::Error) -> ExitCode {
+    eprintln!("{NAME}: error: {}", one_line(&format!("{error:#}")));
+    ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
+}
+
+/// Folds `text` into one line: whoever reads a log or an exit message in a mail gets all of it.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_folded() {
+        assert_eq!(one_line("a\n  b\tc\n\n"), "a b c");
+    }
+
+    #[test]
+    fn usage_errors_are_told_apart() {
+        assert_eq!(error(&usage("x")), ExitCode::from(2));
+        assert_eq!(error(&anyhow::anyhow!("x").context("y")), ExitCode::from(1));
+    }
+}

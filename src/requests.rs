@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the other threads ask of the one that owns the scheduler.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+
+use crate::policy::{PolicyChange, PolicyView};
+use crate::snapshot::Snapshot;
+
+/// How long to wait for an answer. Loading the scheduler again, when the kernel asks for it, takes a second
+/// or two, and requests wait meanwhile.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A question, and where the answer goes. An answer that nobody waits for any more is dropped.
+pub enum Request {
+    /// What is going on?
+    Snapshot(Sender<Result<Snapshot, String>>),
+    /// Change the policy: the one in force afterwards, or one line that says why not.
+    SetPolicy(PolicyChange, Sender<Result<PolicyView, String>>),
+    /// Unload the scheduler and end.
+    Stop,
+}
+
+/// Asks the thread that owns the scheduler.
+#[derive(Clone, Debug)]
+pub struct Owner(Sender<Request>);
+
+impl Owner {
+    /// A way to ask, and what the owner has to answer.
+    pub fn new() -> (Owner, Receiver<Request>) {
+        let (sender, receiver) = channel();
+        (Owner(sender), receiver)
+    }
+
+    /// One moment of the scheduler.
+    ///
+    /// # Errors
+    /// If the scheduler ends or does not answer in time.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.ask(Request::Snapshot)
+    }
+
+    /// Changes the policy and returns the one that is in force.
+    ///
+    /// # Errors
+    /// One line that says why the change is refused; nothing has changed then.
+    pub fn set_policy(&self, change: PolicyChange) -> Result<PolicyView> {
+        self.ask(|answer| Request::SetPolicy(change, answer))
+    }
+
+    /// Has the scheduler unloaded.
+    pub fn stop(&self) {
+        // If nobody listens, it has ended already.
+        let _ = self.0.send(Request::Stop);
+    }
+
+    fn ask<T>(&self, request: impl FnOnce(Sender<Result<T, String>>) -> Request) -> Result<T> {
+        let (sender, receiver) = channel();
+        self.0.send(request(sender)).map_err(|_| anyhow!("the scheduler is ending"))?;
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(answer) => answer.map_err(|e| anyhow!(e)),
+            Err(RecvTimeoutError::Disconnected) => Err(anyhow!("the scheduler is ending")),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(anyhow!("the scheduler has not answered for {} s", PATIENCE.as_secs()))
+            }
+        }
+    }
+}

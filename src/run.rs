@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `run`: what starts when, and what ends how. Everything that can be refused is refused before anything
+//! is loaded, the cheapest questions first.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use log::{info, warn};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::check::{self, Host};
+use crate::cli::RunArgs;
+use crate::control::{self, ControlSocket};
+use crate::exporter::Exporter;
+use crate::monitor;
+use crate::policy::PolicyView;
+use crate::requests::Owner;
+use crate::scheduler::{Ending, Session};
+use crate::settings::Settings;
+
+/// How many runs in a row may end in a restart at once: a kernel that asks for more is not helped by it.
+const RESTARTS_MAX: u32 = 1000;
+
+/// Runs the scheduler until it is told to stop.
+///
+/// # Errors
+/// One line: what is wrong with the settings, with this machine, or why the kernel has thrown it out.
+pub fn run(args: &RunArgs) -> Result<ExitCode> {
+    let settings = Settings::from_args(args)?;
+    crate::logging::init(settings.verbose);
+
+    check::require(check::root(nix::unistd::geteuid().as_raw()))?;
+    control::refuse_second_instance(&settings.control_socket)?;
+    let exporter = Exporter::bind(settings.metrics_listen)?;
+    let host = Host::new(Path::new("/"));
+    host.requirements().try_for_each(check::require)?;
+
+    // Before there are threads: see there. It is removed again however this ends.
+    let control = ControlSocket::bind(&settings.control_socket)?;
+    let (owner, requests) = Owner::new();
+    stop_on_signals(owner.clone())?;
+    scx_utils::try_set_rlimit_infinity();
+    let stats = settings.stats;
+    let mut session = Session::new(settings, &host);
+    drop(host);
+
+    control.serve(owner.clone())?;
+    exporter.serve(owner.clone())?;
+    let mut server = None;
+    for _ in 0..RESTARTS_MAX {
+        let ready = |policy: &PolicyView| announce(policy, stats, &owner, &mut server);
+        match session.run(&requests, ready)? {
+            Ending::Restart => info!("the kernel asks for a restart"),
+            Ending::Stopped => return Ok(ExitCode::SUCCESS),
+            Ending::Unloaded => {
+                warn!("somebody else has unloaded the scheduler");
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    }
+    anyhow::bail!("the kernel has asked for {RESTARTS_MAX} restarts (see its log)")
+}
+
+/// The scheduler runs: says so, and starts what only makes sense now.
+fn announce(policy: &PolicyView, stats: Option<f64>, owner: &Owner, server: &mut Option<monitor::Server>) {
+    info!("the scheduler runs, policy {}", policy.name);
+    if server.is_some() {
+        return;
+    }
+    match monitor::Server::launch(owner.clone()) {
+        Ok(launched) => *server = Some(launched),
+        Err(error) => warn!("{error:#}"),
+    }
+    let Some(seconds) = stats else { return };
+    let print = move || {
+        if let Err(error) = monitor::print_forever(seconds) {
+            warn!("no more statistics: {error:#}");
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("stats".into()).spawn(print) {
+        warn!("no statistics: {error}");
+    }
+}
+
+/// SIGINT and SIGTERM unload the scheduler. A second one ends the process at once: the kernel unloads the
+/// scheduler of a process that is gone.
+fn stop_on_signals(owner: Owner) -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
+    let wait = move || {
+        for (n, signal) in signals.forever().enumerate() {
+            if n > 0 {
+                std::process::exit(128 + signal);
+            }
+            owner.stop();
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(wait).context("cannot start a thread")?;
+    Ok(())
+}

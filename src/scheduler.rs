@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The scheduler in the kernel, and the one thread that owns it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use libbpf_rs::skel::Skel;
+use libbpf_rs::{Link, MapCore};
+use log::{info, warn};
+use scx_utils::{UserExitInfo, scx_ops_attach, uei_exited, uei_report};
+
+use crate::bpf::BpfSkel;
+use crate::bpf::intf::COSCHED_JOB_OTHER;
+use crate::check::Host;
+use crate::hooks::{self, HookStates};
+use crate::jobs::TopJobs;
+use crate::loading::{self, Start, Storage};
+use crate::owners::Owners;
+use crate::policy::{Policy, PolicyChange, PolicyView};
+use crate::requests::Request;
+use crate::settings::Settings;
+use crate::snapshot::{self, Histogram, Memory, Snapshot};
+use crate::totals::{JobTotals, Totals};
+
+/// How often to see whether the kernel has thrown the scheduler out.
+const EXIT_POLL: Duration = Duration::from_millis(250);
+/// How often jobs whose owners are gone are moved to "other". They must not fill the map.
+const BURIAL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What outlives a restart that the kernel asks for.
+pub struct Session {
+    settings: Settings,
+    policy: Policy,
+    started: Instant,
+    kernel: String,
+    /// What earlier runs of the scheduler have counted, and jobs that are gone.
+    past: Totals,
+    top: TopJobs,
+    owners: Owners,
+    runs: u32,
+}
+
+/// Why a run of the scheduler has ended.
+pub enum Ending {
+    /// Somebody asked for it.
+    Stopped,
+    /// The kernel wants it loaded again: a CPU came or went.
+    Restart,
+    /// The kernel or another program has unloaded it.
+    Unloaded,
+}
+
+impl Session {
+    /// Nothing is loaded yet.
+    pub fn new(settings: Settings, host: &Host) -> Session {
+        Session {
+            policy: settings.policy.clone(),
+            started: Instant::now(),
+            kernel: host.kernel(),
+            past: Totals::default(),
+            top: TopJobs::new(settings.jobs_top),
+            owners: Owners::new(settings.job_by, host.cgroup_root()),
+            runs: 0,
+            settings,
+        }
+    }
+
+    fn start(&self) -> Start {
+        Start {
+            policy: self.policy.to_bpf(),
+            job_by: self.settings.job_by.to_bpf(),
+            exit_dump_len: self.settings.exit_dump_len,
+            quiet: self.runs > 0,
+        }
+    }
+
+    /// Loads the scheduler, calls `ready` when it runs, and serves `requests` until it ends.
+    ///
+    /// # Errors
+    /// If it does not load or attach, or if the kernel has thrown it out because of an error.
+    pub fn run(&mut self, requests: &Receiver<Request>, ready: impl FnOnce(&PolicyView)) -> Result<Ending> {
+        let mut storage = Storage::default();
+        let mut scheduler = Scheduler::attach(self, &mut storage)?;
+        scheduler.session.runs += 1;
+        ready(&scheduler.session.policy.view());
+        let stopped = scheduler.serve(requests);
+        let exit = scheduler.end()?;
+        Ok(match stopped {
+            true => Ending::Stopped,
+            false if exit.should_restart() => Ending::Restart,
+            false => Ending::Unloaded,
+        })
+    }
+}
+
+struct Scheduler<'a, 's> {
+    session: &'s mut Session,
+    skel: BpfSkel<'a>,
+    struct_ops: Option<Link>,
+    hook_links: Vec<Link>,
+    hooks: HookStates,
+    /// What the jobs had used when it was last seen who is gone.
+    buried_at: Instant,
+    used_then: BTreeMap<u64, JobTotals>,
+}
+
+impl<'a, 's> Scheduler<'a, 's> {
+    /// Loads and attaches. The hooks come first: they do nothing for a task that the scheduler has not seen
+    /// yet, and a message that arrives while it takes over one task after the other is not lost.
+    fn attach(session: &'s mut Session, storage: &'a mut Storage) -> Result<Self> {
+        let mut skel = loading::load(&session.start(), storage)?;
+        let (hook_links, hooks) = hooks::attach(skel.object());
+        // Attaches what the scx library brings along, too; the hooks are marked not to be.
+        let struct_ops = Some(attach_struct_ops(&mut skel)?);
+        let buried_at = Instant::now();
+        Ok(Scheduler { session, skel, struct_ops, hook_links, hooks, buried_at, used_then: BTreeMap::new() })
+    }
+
+    /// Answers requests until one says stop (true) or the kernel has thrown the scheduler out (false).
+    fn serve(&mut self, requests: &Receiver<Request>) -> bool {
+        while !uei_exited!(&self.skel, uei) {
+            match requests.recv_timeout(EXIT_POLL) {
+                Ok(Request::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
+                // Whoever asked may have gone away: then nobody takes the answer.
+                Ok(Request::Snapshot(answer)) => drop(answer.send(self.snapshot().map_err(|e| format!("{e:#}")))),
+                Ok(Request::SetPolicy(change, answer)) => drop(answer.send(self.set_policy(&change))),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.buried_at.elapsed() >= BURIAL_INTERVAL
+                && let Err(error) = self.bury_the_gone()
+            {
+                warn!("jobs that are gone stay in the map: {error:#}");
+            }
+        }
+        false
+    }
+
+    /// Unloads, keeps what was counted, and says why the kernel ended it.
+    fn end(mut self) -> Result<UserExitInfo> {
+        drop(self.struct_ops.take());
+        self.hook_links.clear();
+        match self.read() {
+            Ok(totals) => self.session.past.add(&totals),
+            Err(error) => warn!("the last counts are lost: {error:#}"),
+        }
+        uei_report!(&self.skel, uei)
+    }
+
+    fn read(&self) -> Result<Totals> {
+        Totals::read(&self.skel.maps.cpu_stats, &self.skel.maps.jobs)
+    }
+
+    /// Makes the policy that `change` asks for the one in force. The scheduler reads the policy through an
+    /// index, so the new one is written where nobody looks, and then the index is flipped.
+    fn set_policy(&mut self, change: &PolicyChange) -> Result<PolicyView, String> {
+        let policy = change.apply(&self.session.policy)?;
+        let bss = self.skel.maps.bss_data.as_mut().ok_or("the object has no .bss")?;
+        // SAFETY: valid for as long as bss is, and everybody who may write it does so here.
+        let now = unsafe { AtomicU32::from_ptr(&raw mut bss.policy_now) };
+        let next = (now.load(Ordering::Relaxed) + 1) & 1;
+        wait_for_readers();
+        // SAFETY: within the array; volatile, since the kernel reads it behind the compiler's back.
+        unsafe { (&raw mut bss.policies[next as usize]).write_volatile(loading::to_skeleton(&policy.to_bpf())) };
+        now.store(next, Ordering::Release);
+
+        let view = policy.view();
+        info!("policy {} is in force", view.name);
+        self.session.policy = policy;
+        Ok(view)
+    }
+
+    /// Counts under "other" what jobs have used whose owners are gone and that have used nothing since the
+    /// last look, and takes them out of the map.
+    fn bury_the_gone(&mut self) -> Result<()> {
+        self.buried_at = Instant::now();
+        let live = self.read()?.jobs;
+        let mut used = self.session.past.jobs.clone();
+        live.iter().for_each(|(id, job)| used.entry(*id).or_default().add(job));
+
+        let idle = used.iter().filter(|(id, now)| self.used_then.get(id) == Some(now)).map(|(id, _)| *id);
+        let other = u64::from(COSCHED_JOB_OTHER);
+        let gone: Vec<u64> = idle.filter(|id| *id != other && self.session.owners.is_gone(*id)).collect();
+        for id in gone {
+            let rest = live.get(&id).copied();
+            if rest.is_some() {
+                self.skel.maps.jobs.delete(&id.to_ne_bytes()).context("cannot delete a job")?;
+            }
+            self.session.past.bury(id, &rest.unwrap_or_default());
+            self.session.owners.forget(id);
+            used.remove(&id);
+        }
+        self.used_then = used;
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        let mut totals = self.session.past.clone();
+        totals.add(&self.read()?);
+        let memory = Memory { resident_bytes: resident_bytes(), maps_bytes: self.maps_bytes() };
+        let Session { top, owners, .. } = &mut *self.session;
+        let jobs = top.view(&totals.jobs, |id| owners.name(id));
+        Ok(Snapshot {
+            version: crate::VERSION.into(),
+            kernel: self.session.kernel.clone(),
+            pid: std::process::id(),
+            uptime_seconds: self.session.started.elapsed().as_secs_f64(),
+            policy: self.session.policy.view(),
+            job_by: self.session.settings.job_by,
+            hooks: self.hooks.clone(),
+            memory,
+            counters: snapshot::counters(&totals),
+            granted: snapshot::decisions(&totals, true),
+            denied: snapshot::decisions(&totals, false),
+            arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
+            jobs,
+        })
+    }
+
+    fn maps_bytes(&self) -> u64 {
+        self.skel.object().maps().filter_map(|map| map.query_fdinfo().ok()?.memlock).sum()
+    }
+}
+
+fn attach_struct_ops(skel: &mut BpfSkel<'_>) -> Result<Link> {
+    scx_ops_attach!(skel, cosched_ops).context("the scheduler does not attach")
+}
+
+/// Returns when every decision that began before has been made, so that none still reads a policy which
+/// went out of force before.
+fn wait_for_readers() {
+    // SAFETY: takes three integers and touches no memory of ours. It waits for an RCU grace period.
+    let waited = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_GLOBAL, 0, 0) };
+    if waited != 0 {
+        // Not with nohz_full. A decision takes microseconds.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The resident set of this process; 0 if the kernel does not say.
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_a_resident_set() {
+        assert!(resident_bytes() > 100_000);
+    }
+
+    #[test]
+    fn waiting_for_readers_ends() {
+        wait_for_readers();
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What several tests need: the program, and a scheduler that only answers.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+use std::thread;
+
+use scx_cosched::hooks::HookStates;
+use scx_cosched::jobs::JobView;
+use scx_cosched::native;
+use scx_cosched::policy::Policy;
+use scx_cosched::presets;
+use scx_cosched::requests::{Owner, Request};
+use scx_cosched::settings::JobBy;
+use scx_cosched::snapshot::{Histogram, Memory, Snapshot};
+
+/// Runs the program.
+pub fn scx_cosched(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_scx_cosched")).args(args).output().expect("the program starts")
+}
+
+/// What the program says on stderr, which must be one line of the usual form, with the exit code.
+pub fn error_of(args: &[&str]) -> (String, i32) {
+    let output = scx_cosched(args);
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(output.stdout.is_empty(), "{args:?} printed {:?}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr:?}");
+    let message =
+        stderr.trim_end().strip_prefix("scx_cosched: error: ").unwrap_or_else(|| panic!("{args:?}: {stderr:?}"));
+    (message.to_string(), output.status.code().expect("an exit code"))
+}
+
+pub fn is_root() -> bool {
+    let root = nix::unistd::geteuid().is_root();
+    if !root {
+        eprintln!("skipped: needs root");
+    }
+    root
+}
+
+/// A snapshot with something in every place, under `policy`.
+pub fn snapshot(policy: &Policy) -> Snapshot {
+    let numbered = |grants: bool| {
+        let reasons = native::reasons().iter().filter(|r| r.grants == grants);
+        reasons.enumerate().map(|(i, r)| (r.name.to_string(), i as u64 + 1)).collect::<BTreeMap<_, _>>()
+    };
+    let job = |name: &str, ratio| JobView {
+        job: name.into(),
+        cpu_seconds: 1.5,
+        fair_share_seconds: 1.25,
+        fairness_ratio: ratio,
+        boosts: 7,
+    };
+    Snapshot {
+        version: "0.0.0".into(),
+        kernel: "test".into(),
+        pid: std::process::id(),
+        uptime_seconds: 12.5,
+        policy: policy.view(),
+        job_by: JobBy::Cgroup,
+        hooks: HookStates { attached: vec!["on_readable".into()], missing: vec!["on_tcp_poll".into()] },
+        memory: Memory { resident_bytes: 10 << 20, maps_bytes: 1 << 20 },
+        counters: native::counters().iter().enumerate().map(|(i, c)| (c.name.to_string(), 200 - i as u64)).collect(),
+        granted: numbered(true),
+        denied: numbered(false),
+        arrival_to_run: Histogram::from_powers_of_two(&[1, 0, 2, 4], 20_000),
+        jobs: vec![job("/slurm/job_7", Some(1.2)), job("/a \"quoted\\name\"\n", Some(0.5)), job("other", None)],
+    }
+}
+
+/// A scheduler that is not there: it answers as if it were.
+pub fn fake_scheduler() -> Owner {
+    let (owner, requests) = Owner::new();
+    thread::spawn(move || {
+        let mut policy = presets::find("dcs").expect("dcs is a preset").policy;
+        for request in requests {
+            match request {
+                Request::Snapshot(answer) => drop(answer.send(Ok(snapshot(&policy)))),
+                Request::SetPolicy(change, answer) => {
+                    let changed = change.apply(&policy);
+                    if let Ok(new) = &changed {
+                        policy = new.clone();
+                    }
+                    drop(answer.send(changed.map(|p| p.view())));
+                }
+                Request::Stop => break,
+            }
+        }
+    });
+    owner
+}

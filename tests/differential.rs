@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: the rules decide the same in the kernel and natively, bit for bit. The same random rows go
+//! through a BPF program, by test_run on this machine's kernel, and through the native function.
+//!
+//! It needs root and BTF, not sched_ext.
+
+use std::mem::MaybeUninit;
+
+use libbpf_rs::ProgramInput;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use scx_cosched::bpf::intf::{cosched_demand, cosched_policy};
+use scx_cosched::native;
+
+#[allow(dead_code, clippy::all)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/policy_rows_skel.rs"));
+}
+
+const ROWS: usize = 500_000;
+const SEED: u64 = 0x5ca1_ab1e_0ddb_a115;
+
+/// struct policy_row of tests/policy_rows.bpf.c.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    policy: cosched_policy,
+    demand: cosched_demand,
+}
+
+/// splitmix64: the rows are the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    /// A number of any size, or one at an end of a range: there the arithmetic has its corners.
+    fn number(&mut self) -> u64 {
+        const CORNERS: [u64; 9] =
+            [0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64, 1 << 32, (1 << 32) - 1, u64::MAX - 1, 1 << 62];
+        match self.below(4) {
+            0 => CORNERS[self.below(CORNERS.len() as u64) as usize],
+            1 => self.below(1 << 30),
+            _ => {
+                let shift = self.below(64);
+                self.next() >> shift
+            }
+        }
+    }
+
+    fn signed(&mut self) -> i64 {
+        let number = self.number() as i64;
+        if self.below(2) == 0 { number } else { number.wrapping_neg() }
+    }
+
+    fn row(&mut self) -> Row {
+        let exponent = match self.below(4) {
+            0 => self.next() as i32,
+            1 => [i32::MIN, i32::MAX, -64, 64, -63, 63][self.below(6) as usize],
+            _ => self.below(140) as i32 - 70,
+        };
+        Row {
+            policy: cosched_policy {
+                arrival: if self.below(16) == 0 { self.below(4) as u32 } else { 1 },
+                gate: self.below(4) as u32,
+                slice_ns: self.number(),
+                h_ns: self.signed(),
+                rate_constant_ns: self.signed(),
+                rate_exponent: exponent,
+                pad: 0,
+            },
+            demand: cosched_demand {
+                now_ns: self.number(),
+                last_boost_ns: self.number(),
+                receiver_ran_ns: self.signed(),
+                running_ran_ns: self.signed(),
+                nr_runnable: self.number() as u32,
+                pad: 0,
+            },
+        }
+    }
+}
+
+#[test]
+fn the_kernel_and_the_native_build_decide_alike() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: it loads a BPF program, which needs root");
+        return;
+    }
+    let mut object = MaybeUninit::uninit();
+    let mut open = skel::PolicyRowsSkelBuilder::default().open(&mut object).expect("the object opens");
+    for mut program in open.open_object_mut().progs_mut() {
+        // The scx library brings a program along that needs a kernel with sched_ext.
+        let wanted = program.name() == "decide_row";
+        program.set_autoload(wanted);
+    }
+    let skel = open.load().expect("the object loads");
+
+    let mut random = Random(SEED);
+    let mut seen = vec![0u32; native::reasons().len()];
+    for n in 0..ROWS {
+        let row = random.row();
+        let mut context = row;
+        // SAFETY: Row is integers without padding, and context outlives the slice.
+        let bytes = unsafe { std::slice::from_raw_parts_mut((&raw mut context).cast::<u8>(), size_of::<Row>()) };
+        let input = ProgramInput { context_in: Some(bytes), ..Default::default() };
+        let kernel = skel.progs.decide_row.test_run(input).expect("the program runs").return_value;
+        let native = native::decide(&row.policy, &row.demand);
+        assert_eq!(kernel, native, "row {n}: {row:?}");
+        seen[native as usize] += 1;
+    }
+
+    // Rows that all took the same way would prove little. "starving" is the scheduler's, not a gate's.
+    for (reason, count) in native::reasons().iter().zip(&seen).filter(|(r, _)| r.name != "starving") {
+        assert!(*count > ROWS as u32 / 200, "only {count} rows of {ROWS} were decided by {}", reason.name);
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: the metrics are valid in both formats, say what the snapshot says, and are served at /metrics and
+//! nowhere else.
+
+mod common;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+
+use common::{fake_scheduler, snapshot};
+use scx_cosched::exporter::Exporter;
+use scx_cosched::limits::MetricsListen;
+use scx_cosched::{metrics, native, presets};
+
+fn both() -> (String, String) {
+    let snapshot = snapshot(&presets::find("dcs").unwrap().policy);
+    (metrics::openmetrics(&snapshot), metrics::prometheus_text(&snapshot))
+}
+
+#[test]
+fn every_number_is_there() {
+    let (openmetrics, text) = both();
+    for (i, counter) in native::counters().iter().enumerate() {
+        let sample = format!("scx_cosched_{}_total {}", counter.name, 200 - i);
+        assert!(openmetrics.lines().any(|l| l == sample) && text.lines().any(|l| l == sample), "{sample}");
+    }
+    for sample in [
+        "scx_cosched_decisions_total{decision=\"granted\",reason=\"always\"} 1",
+        "scx_cosched_decisions_total{decision=\"denied\",reason=\"no_demand\"}",
+        "scx_cosched_arrival_to_run_seconds_sum 0.00002",
+        "scx_cosched_arrival_to_run_seconds_count 7",
+        "scx_cosched_arrival_to_run_seconds_bucket{le=\"0.000004\"} 3",
+        "scx_cosched_arrival_to_run_seconds_bucket{le=\"+Inf\"} 7",
+        "scx_cosched_job_cpu_seconds_total{job=\"/slurm/job_7\"} 1.5",
+        "scx_cosched_job_fair_share_seconds_total{job=\"other\"} 1.25",
+        "scx_cosched_job_fairness_ratio{job=\"/slurm/job_7\"} 1.2",
+        "scx_cosched_job_boosts_total{job=\"other\"} 7",
+        "scx_cosched_policy_info{policy=\"dcs\",arrival=\"demand\",gate=\"equalizing\"",
+        "scx_cosched_build_info{version=\"0.0.0\",kernel=\"test\"} 1",
+        "scx_cosched_hook_attached{hook=\"on_readable\"} 1",
+        "scx_cosched_hook_attached{hook=\"on_tcp_poll\"} 0",
+        "scx_cosched_uptime_seconds 12.5",
+        "scx_cosched_resident_memory_bytes 10485760",
+        "scx_cosched_maps_memory_bytes 1048576",
+    ] {
+        for format in [&openmetrics, &text] {
+            assert!(format.lines().any(|l| l.starts_with(sample)), "{sample} is not in\n{format}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_due_nothing_has_no_ratio() {
+    assert!(!both().0.contains("fairness_ratio{job=\"other\"}"));
+}
+
+#[test]
+fn names_of_jobs_cannot_break_the_format() {
+    for format in [both().0, both().1] {
+        assert!(format.contains(r#"{job="/a \"quoted\\name\"\n"}"#), "{format}");
+    }
+}
+
+#[test]
+fn quotes_in_a_help_are_escaped_where_the_format_asks_for_it() {
+    let (openmetrics, text) = both();
+    let help = "# HELP scx_cosched_jobs_full";
+    assert!(openmetrics.lines().any(|l| l.starts_with(help) && l.contains(r#"under \"other\""#)), "{openmetrics}");
+    assert!(text.lines().any(|l| l.starts_with(help) && l.contains(r#"under "other""#)), "{text}");
+}
+
+#[test]
+fn openmetrics_has_its_types_and_its_end() {
+    let (openmetrics, _) = both();
+    for line in [
+        "# TYPE scx_cosched_arrivals counter",
+        "# TYPE scx_cosched_policy info",
+        "# UNIT scx_cosched_arrival_to_run_seconds seconds",
+        "# TYPE scx_cosched_job_cpu_seconds counter",
+    ] {
+        assert!(openmetrics.lines().any(|l| l == line), "{line} is not in\n{openmetrics}");
+    }
+    assert!(openmetrics.ends_with("# EOF\n"));
+}
+
+#[test]
+fn the_linter_of_prometheus_has_nothing_to_say() {
+    let promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut promtool = match promtool {
+        Ok(child) => child,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            return eprintln!("skipped: promtool (Debian: prometheus) is missing");
+        }
+        Err(e) => panic!("promtool: {e}"),
+    };
+    promtool.stdin.take().unwrap().write_all(both().1.as_bytes()).unwrap();
+    let output = promtool.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success() && said.is_empty(), "{}", String::from_utf8_lossy(&said));
+}
+
+fn http(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn get(address: SocketAddr, path: &str, headers: &str) -> String {
+    http(address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n"))
+}
+
+#[test]
+fn they_are_served_in_the_format_that_is_asked_for_and_nothing_else_is() {
+    let exporter = Exporter::bind(MetricsListen::At("127.0.0.1:0".parse().unwrap())).unwrap();
+    let address = exporter.address().unwrap();
+    exporter.serve(fake_scheduler()).unwrap();
+
+    let text = get(address, "/metrics", "");
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    assert!(text.contains("content-type: text/plain; version=0.0.4"), "{text}");
+    assert!(text.contains("# TYPE scx_cosched_arrivals_total counter\n"), "{text}");
+
+    let accept = "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1\r\n";
+    let openmetrics = get(address, "/metrics", accept);
+    assert!(openmetrics.contains("content-type: application/openmetrics-text; version=1.0.0"), "{openmetrics}");
+    assert!(openmetrics.ends_with("# EOF\n"), "{openmetrics}");
+
+    for path in ["/", "/metrics/", "/metricsx", "/..%2fmetrics"] {
+        assert!(get(address, path, "").starts_with("HTTP/1.1 404 "), "{path}");
+    }
+    assert!(
+        http(address, "POST /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").starts_with("HTTP/1.1 405 ")
+    );
+    assert!(http(address, "nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+}
+
+#[test]
+fn a_scheduler_that_has_ended_is_an_error_of_the_server() {
+    let exporter = Exporter::bind(MetricsListen::At("127.0.0.1:0".parse().unwrap())).unwrap();
+    let address = exporter.address().unwrap();
+    let owner = fake_scheduler();
+    owner.stop();
+    exporter.serve(owner).unwrap();
+    assert!(get(address, "/metrics", "").starts_with("HTTP/1.1 503 "));
+}
