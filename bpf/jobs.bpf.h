@@ -11,6 +11,8 @@
 #ifndef COSCHED_JOBS_BPF_H
 #define COSCHED_JOBS_BPF_H
 
+#define POST_AFTER_NS (10 * NSEC_PER_MSEC)
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -74,14 +76,25 @@ static u64 awaited_share(struct task_struct *p, struct task_ctx *tctx, struct cp
 	return share * weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT) * weight_sum / (weight_sum + weight);
 }
 
-static void account(struct task_struct *p, u64 ran_ns, u64 fair_ns)
+/*
+ * Notes what @p has run and what its fair share was. A task that switches often does so many times in a
+ * millisecond, so the notes are posted to the job's account only when there is something to post, or at @end.
+ */
+static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u64 fair_ns, bool end)
 {
-	struct cosched_job_stats *stats = job_stats_of(p);
+	struct cosched_job_stats *stats;
 
+	tctx->unposted_cpu_ns += cpu_ns;
+	tctx->unposted_fair_ns += fair_ns;
+	if (!end && tctx->unposted_cpu_ns + tctx->unposted_fair_ns < POST_AFTER_NS)
+		return;
+	stats = job_stats_of(p);
 	if (!stats)
 		return;
-	stats->cpu_ns += ran_ns;
-	stats->fair_ns += fair_ns;
+	stats->cpu_ns += tctx->unposted_cpu_ns;
+	stats->fair_ns += tctx->unposted_fair_ns;
+	tctx->unposted_cpu_ns = 0;
+	tctx->unposted_fair_ns = 0;
 }
 
 #endif

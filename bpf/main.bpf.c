@@ -62,7 +62,7 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 	u64 ran_ns = charge(p, tctx);
 
 	advance_share_clock(cctx, scx_bpf_task_cpu(p), now);
-	account(p, ran_ns, take_fair_share(p, tctx, cctx));
+	account(p, tctx, ran_ns, take_fair_share(p, tctx, cctx), false);
 }
 
 s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -96,19 +96,17 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
 	u64 slice_ns = next_slice(tctx, !woken);
 
-	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
-
-	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-		return;
-	}
 	if (woken && cctx->curr_weight && !cctx->curr_kthread &&
 	    vtime_before(tctx->vtime + WAKE_MARGIN_NS, running_vtime(cctx, scx_bpf_now()))) {
 		count(COSCHED_COUNTER_preemptions);
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
-	wake_idle_cpu_for(p);
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
+	if (scx_bpf_test_and_clear_cpu_idle(cpu))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	else
+		wake_idle_cpu_for(p);
 }
 
 /*
@@ -162,11 +160,12 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		bound_credit(p, tctx, cctx);
 
-	if (tctx->pending > 0 && !tctx->boost &&
+	if (tctx->pending > 0 && !tctx->boost && !tctx->asked &&
 	    demand_granted(tctx, cctx, successor_vtime(cctx, cpu, enq_flags), scx_bpf_now())) {
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;
 	}
+	tctx->asked = 0;
 	enqueue_fair(p, tctx, cctx, cpu, enq_flags);
 }
 
@@ -182,7 +181,10 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 
 	if (first && !vtime_before(tctx->vtime, first->scx.dsq_vtime)) {
 		cctx->next_vtime = first->scx.dsq_vtime;
-		granted = tctx->pending > 0 && demand_granted(tctx, cctx, cctx->next_vtime, now);
+		if (tctx->pending > 0) {
+			granted = demand_granted(tctx, cctx, cctx->next_vtime, now);
+			tctx->asked = !granted;
+		}
 		if (!granted)
 			return false;
 	}
@@ -250,7 +252,7 @@ void BPF_STRUCT_OPS(cosched_runnable, struct task_struct *p, u64 enq_flags)
 		return;
 	if (tctx->awaits && tctx->cpu == cpu) {
 		advance_share_clock(cctx, cpu, scx_bpf_now());
-		account(p, 0, awaited_share(p, tctx, cctx, cpu));
+		account(p, tctx, 0, awaited_share(p, tctx, cctx, cpu), false);
 	}
 	join_sums(p, tctx, cctx, cpu);
 	set_state(tctx, TASK_QUEUED);
@@ -293,6 +295,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 			cctx->vtime_now = tctx->slice_vtime;
 	}
 	tctx->boost = 0;
+	tctx->awaits = 0;
 
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	cctx->curr_vtime = tctx->vtime;
@@ -351,6 +354,14 @@ s32 BPF_STRUCT_OPS(cosched_init_task, struct task_struct *p, struct scx_init_tas
 	tctx->sum_cpu = -1;
 	tctx->group = args->cgroup ? find_group(args->cgroup) : ROOT_GROUP;
 	return 0;
+}
+
+void BPF_STRUCT_OPS(cosched_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+
+	if (tctx && !args->cancelled)
+		account(p, tctx, 0, 0, true);
 }
 
 /* A task's nice level has changed. */
@@ -422,6 +433,7 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .tick		= (void *)cosched_tick,
 	       .enable		= (void *)cosched_enable,
 	       .init_task	= (void *)cosched_init_task,
+	       .exit_task	= (void *)cosched_exit_task,
 	       .set_weight	= (void *)cosched_set_weight,
 	       .cgroup_init	= (void *)cosched_cgroup_init,
 	       .cgroup_exit	= (void *)cosched_cgroup_exit,

@@ -171,7 +171,10 @@ int BPF_PROG(on_udp_consumed, struct sock *sk)
 	return message_consumed(sk);
 }
 
-/* The current task is about to sleep until a message comes: its claim to a share goes on (jobs.bpf.h). */
+/*
+ * The current task is about to sleep until a message comes: its claim to a share goes on (jobs.bpf.h). The mark is
+ * taken back when it runs again.
+ */
 static int wait_begins(struct sock *sk)
 {
 	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
@@ -182,29 +185,15 @@ static int wait_begins(struct sock *sk)
 	return 0;
 }
 
-static int wait_ends(void)
-{
-	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
-
-	if (tctx)
-		tctx->awaits = 0;
-	return 0;
-}
-
-#define WAIT_HOOKS(name, function)						\
+#define WAIT_HOOK(name, function)						\
 SEC("fentry/" #function)							\
 int BPF_PROG(on_##name##_wait, struct sock *sk)					\
 {										\
 	return wait_begins(sk);							\
-}										\
-SEC("fexit/" #function)								\
-int BPF_PROG(on_##name##_waited, struct sock *sk)				\
-{										\
-	return wait_ends();							\
 }
 
-WAIT_HOOKS(stream, sk_wait_data)
-WAIT_HOOKS(datagram, __skb_wait_for_more_packets)
+WAIT_HOOK(stream, sk_wait_data)
+WAIT_HOOK(datagram, __skb_wait_for_more_packets)
 
 /* Unix streams have a wait of their own, which compilers inline: the whole receive stands for it. */
 #define UNIX_HOOKS(name, function)						\
@@ -220,7 +209,6 @@ int BPF_PROG(on_##name##_received, struct socket *sock)				\
 {										\
 	struct sock *sk = sock->sk;						\
 										\
-	wait_ends();								\
 	return sk ? message_consumed(sk) : 0;					\
 }
 

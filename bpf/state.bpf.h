@@ -81,11 +81,16 @@ struct task_ctx {
 	u32 group;		/* of the cgroup that it is in */
 	u64 share_seen;		/* share_clock of sum_cpu up to which the fair share is counted */
 
+	/* Not yet posted to the job's account (jobs.bpf.h). */
+	u64 unposted_cpu_ns;
+	u64 unposted_fair_ns;
+
 	/* Demand. */
 	s32 pending;		/* endpoints that hold a message for this task */
 	u32 state;		/* enum task_state */
 	u32 boost;		/* granted, and waiting in the queue to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */
+	u32 asked;		/* the gate has just denied it, in the dispatch that takes it off the CPU */
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;

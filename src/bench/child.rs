@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Child processes: this same program with other arguments, which never outlive this process.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::interrupt;
+
+/// This program with `args`. If this process ends in any way, the child gets `last`.
+pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, last: Signal) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.args(args);
+    // SAFETY: prctl is one system call, which is safe between fork and exec.
+    unsafe { command.pre_exec(move || set_pdeathsig(last).map_err(io::Error::from)) };
+    Ok(command)
+}
+
+/// Asks a child to end by `signal`, and makes it end after `patience`. Not to be interrupted.
+pub fn end(child: &mut Child, signal: Signal, patience: Duration) {
+    let deadline = Instant::now() + patience;
+    let _ = kill(Pid::from_raw(child.id() as i32), signal);
+    while Instant::now() < deadline {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Looks every 20 ms whether something is so.
+pub fn wait_until(deadline: Instant, mut is_so: impl FnMut() -> Result<bool>) -> Result<bool> {
+    while !is_so()? {
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        interrupt::sleep_until(Instant::now() + Duration::from_millis(20))?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Leads the agents of all nodes through one measurement after the other.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::Signal;
+
+use super::interval::LINGER;
+use super::lines::{self, Lines};
+use super::protocol::{Answer, Load, NodeReport, Receiver, Request};
+use super::{child, interrupt};
+
+/// For what an agent does at once, and on top of what takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Schedulers load slowly in an emulated machine, and a failure to is the agent's to tell.
+const LOADING: Duration = Duration::from_secs(150);
+
+/// A node's agent, as the coordinator sees it.
+pub struct Agent {
+    node: usize,
+    address: SocketAddr,
+    stream: TcpStream,
+    answers: Lines<TcpStream>,
+}
+
+/// An agent that this process has started.
+pub struct LocalAgent(Child);
+
+impl LocalAgent {
+    pub fn start(coordinator: SocketAddr, node: usize, cpu: usize) -> Result<LocalAgent> {
+        let (coordinator, node, cpu) = (coordinator.to_string(), node.to_string(), cpu.to_string());
+        let args = ["bench", "agent", "--coordinator", &coordinator, "--node", &node, "--cpu", &cpu];
+        let child =
+            child::command(args, Signal::SIGTERM)?.stdin(Stdio::null()).spawn().context("cannot start an agent")?;
+        Ok(LocalAgent(child))
+    }
+}
+
+impl Drop for LocalAgent {
+    /// It ends by itself at the end; else it needs the time to unload the scheduler.
+    fn drop(&mut self) {
+        child::end(&mut self.0, Signal::SIGTERM, Duration::from_secs(15));
+    }
+}
+
+impl Agent {
+    fn accept(listener: &TcpListener, deadline: Instant) -> Result<Agent> {
+        if !interrupt::wait_readable(&[listener.as_fd()], deadline)? {
+            bail!("a node's agent did not come");
+        }
+        let (stream, peer) = listener.accept().context("cannot accept an agent")?;
+        stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
+        let mut answers = Lines::new(stream.try_clone().context("cannot clone a connection")?);
+        match answers.receive(deadline)? {
+            Some(Answer::Hello { node }) => Ok(Agent { node, address: peer, stream, answers }),
+            other => bail!("an agent began with {other:?}"),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<()> {
+        lines::send(&mut self.stream, request).with_context(|| self.name())
+    }
+
+    fn answer(&mut self, patience: Duration) -> Result<Answer> {
+        let answer = self.answers.receive(Instant::now() + patience).with_context(|| self.name())?;
+        match answer {
+            Some(Answer::Failed(why)) => bail!("{}: {why}", self.name()),
+            Some(answer) => Ok(answer),
+            None => bail!("{}: the agent left", self.name()),
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("node {}", self.node)
+    }
+
+    fn prepare(&mut self, load: Load) -> Result<Option<SocketAddr>> {
+        self.ask(&Request::Prepare(load))?;
+        match self.answer(PATIENCE)? {
+            Answer::Ready { address } => Ok(address),
+            other => bail!("{}: unexpected answer {other:?}", self.name()),
+        }
+    }
+}
+
+/// All nodes of the experiment.
+pub struct Coordinator {
+    agents: Vec<Agent>,
+    /// How many kernels there are: the agents of the first so many nodes schedule one each.
+    kernels: usize,
+}
+
+/// What runs in one measurement.
+#[derive(Clone, Copy)]
+pub struct Setup {
+    pub receiver: Receiver,
+    pub competitors: usize,
+    pub warm_up: Duration,
+    pub length: Duration,
+}
+
+impl Coordinator {
+    /// Waits for the agents of two nodes.
+    pub fn gather(listener: &TcpListener, kernels: usize) -> Result<Coordinator> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut agents = (0..2).map(|_| Agent::accept(listener, deadline)).collect::<Result<Vec<_>>>()?;
+        agents.sort_by_key(|agent| agent.node);
+        if agents.iter().map(|agent| agent.node).ne(0..2) {
+            bail!("the agents are not of the nodes 0 and 1");
+        }
+        Ok(Coordinator { agents, kernels })
+    }
+
+    /// Makes `scheduler` that of every kernel, and says which gate it has.
+    pub fn schedule(&mut self, scheduler: &str) -> Result<String> {
+        let mut gate = String::new();
+        for agent in &mut self.agents[..self.kernels] {
+            agent.ask(&Request::Schedule(scheduler.into()))?;
+        }
+        for agent in &mut self.agents[..self.kernels] {
+            match agent.answer(LOADING)? {
+                Answer::Scheduled { gate: its } => gate = its,
+                other => bail!("{}: unexpected answer {other:?}", agent.name()),
+            }
+        }
+        Ok(gate)
+    }
+
+    /// Node 1 waits for the token that node 0 starts. The reports are in the order of the nodes.
+    pub fn measure(&mut self, setup: Setup) -> Result<[NodeReport; 2]> {
+        let Setup { receiver, competitors, warm_up, length } = setup;
+        let load = Load { peer: None, receiver, competitors, warm_up, length };
+        let [first, second] = &mut self.agents[..] else { bail!("there are not two nodes") };
+
+        let port = second.prepare(load.clone())?.context("node 1 waits nowhere for the token")?.port();
+        let peer = SocketAddr::new(second.address.ip(), port);
+        first.prepare(Load { peer: Some(peer), ..load })?;
+
+        first.ask(&Request::Measure)?;
+        second.ask(&Request::Measure)?;
+        let patience = warm_up + length + LINGER + PATIENCE;
+        // A worker that fails takes its peer with it, so only both together tell what happened.
+        match (first.report(patience), second.report(patience)) {
+            (Ok(first), Ok(second)) => Ok([first, second]),
+            (Err(first), Err(second)) => bail!("{first:#}; {second:#}"),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+        }
+    }
+
+    pub fn end(mut self) -> Result<()> {
+        self.agents.iter_mut().try_for_each(|agent| agent.ask(&Request::End))
+    }
+}
+
+impl Agent {
+    fn report(&mut self, patience: Duration) -> Result<NodeReport> {
+        match self.answer(patience)? {
+            Answer::Measured(report) => Ok(report),
+            other => bail!("{}: unexpected answer {other:?}", self.name()),
+        }
+    }
+}

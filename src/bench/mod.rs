@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The benchmark: what a parallel job gets from a node that it shares with busy competitors.
+//!
+//! The job is the smallest that communicates: two processes on two nodes that pass a token. Beside each
+//! run busy competitors. [`token`] and [`hog`] are those processes; [`agent`] runs them on one node, and
+//! the scheduler under test with them; [`demo`] leads the agents through a plan of measurements and prints
+//! what they found. Whatever is not measured sleeps while something is.
+//!
+//! The measures are the thesis's (5.1.2): CPU time, the fairness ratio F = N T_C / T_E, and efficiency.
+
+mod agent;
+mod cgroup;
+mod child;
+mod coordinator;
+mod demo;
+mod hog;
+mod interrupt;
+mod interval;
+mod lines;
+mod machine;
+mod plan;
+mod protocol;
+mod scheduler;
+mod stats;
+mod summary;
+mod token;
+mod worker;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+/// Measure what a parallel job gets beside busy competitors.
+#[derive(Debug, clap::Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Token(token::TokenArgs),
+    Hog(hog::HogArgs),
+    Agent(agent::AgentArgs),
+    Demo(demo::DemoArgs),
+}
+
+/// Runs one of the benchmark's parts to its end.
+pub fn run(args: BenchArgs) -> Result<ExitCode> {
+    match args.command {
+        Command::Token(args) => worker::main(args.timing.clone(), |begin| token::run(&args, begin)),
+        Command::Hog(args) => worker::main(args.timing.clone(), |begin| hog::run(&args, begin)),
+        Command::Agent(args) => agent::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    }
+}

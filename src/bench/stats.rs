@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! From what the workers of all nodes report to the figures of a run, and from runs to medians.
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+use super::protocol::NodeReport;
+use super::worker::Report;
+
+/// The figures of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    pub round_trips_per_s: f64,
+    /// Of the job, the mean over its nodes, 0 to 1.
+    pub cpu_share: f64,
+    /// Of the job, the mean over its nodes; 1 is fair.
+    pub fairness: f64,
+    /// Of the competitor that got the least of all nodes.
+    pub competitor_fairness_min: Option<f64>,
+    /// Per CPU second of the job on all its nodes.
+    pub round_trips_per_cpu_s: f64,
+    /// How fast the slowest node was: its competitors' loops per CPU second. What somebody outside takes
+    /// from a virtual CPU passes for CPU time inside it, and shows here alone.
+    pub node_speed_min: Option<f64>,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub max_us: f64,
+}
+
+impl Figures {
+    pub fn of(nodes: &[NodeReport]) -> Result<Figures> {
+        let trips = nodes.iter().find_map(|node| node.token.round_trips.as_ref());
+        let trips = trips.context("no node has measured round trips")?;
+        let job_cpu_seconds: f64 = nodes.iter().map(|node| node.token.cpu_seconds).sum();
+        if job_cpu_seconds <= 0.0 {
+            bail!("the job did not run at all");
+        }
+
+        let seconds = nodes[0].token.seconds;
+        let hogs = nodes.iter().flat_map(|node| {
+            let jobs = node.hogs.len() + 1;
+            node.hogs.iter().map(move |hog| fairness(hog, jobs))
+        });
+        Ok(Figures {
+            round_trips_per_s: trips.count as f64 / seconds,
+            cpu_share: mean(nodes.iter().map(|node| cpu_share(&node.token))),
+            fairness: mean(nodes.iter().map(|node| fairness(&node.token, node.hogs.len() + 1))),
+            competitor_fairness_min: hogs.reduce(f64::min),
+            round_trips_per_cpu_s: trips.count as f64 / job_cpu_seconds,
+            node_speed_min: nodes.iter().filter_map(speed).reduce(f64::min),
+            p50_us: trips.p50_us,
+            p99_us: trips.p99_us,
+            max_us: trips.max_us,
+        })
+    }
+}
+
+/// T_C / T_E: what part of its node's CPU a process has used.
+fn cpu_share(report: &Report) -> f64 {
+    report.cpu_seconds / report.seconds
+}
+
+/// F = N T_C / T_E (thesis 5.1), where N jobs run on the node.
+fn fairness(report: &Report, jobs: usize) -> f64 {
+    jobs as f64 * cpu_share(report)
+}
+
+/// None if there was no competitor, or none that ran.
+fn speed(node: &NodeReport) -> Option<f64> {
+    let loops: u64 = node.hogs.iter().filter_map(|hog| hog.loops).sum();
+    let cpu_seconds: f64 = node.hogs.iter().map(|hog| hog.cpu_seconds).sum();
+    (cpu_seconds > 0.0).then(|| loops as f64 / cpu_seconds)
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len() as f64;
+    values.sum::<f64>() / n
+}
+
+/// The middle of `values`, or the mean of the two in the middle. Of nothing it is 0.
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+    }
+}
+
+/// A median with its range.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Spread {
+    pub fn of(values: impl IntoIterator<Item = f64> + Clone) -> Spread {
+        Spread {
+            median: median(values.clone()),
+            min: values.clone().into_iter().reduce(f64::min).unwrap_or(0.0),
+            max: values.into_iter().reduce(f64::max).unwrap_or(0.0),
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::bench::worker::RoundTrips;
+
+    fn report(cpu_seconds: f64, count: Option<u64>) -> Report {
+        let trips = |count| RoundTrips { count, p50_us: 60.0, p99_us: 90.0, max_us: 80_000.0 };
+        Report { seconds: 4.0, cpu_seconds, round_trips: count.map(trips), loops: Some(1000) }
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median([]), 0.0);
+        let spread = Spread::of([5.0, 1.0, 3.0]);
+        assert_eq!(spread, Spread { median: 3.0, min: 1.0, max: 5.0 });
+    }
+
+    #[test]
+    fn a_fifth_of_the_cpu_among_five_is_fair() {
+        let nodes = [
+            NodeReport { token: report(0.8, Some(4000)), hogs: vec![report(0.8, None); 4] },
+            NodeReport { token: report(0.6, None), hogs: vec![report(0.85, None); 4] },
+        ];
+        let figures = Figures::of(&nodes).unwrap();
+        assert_eq!(figures.round_trips_per_s, 1000.0);
+        assert!((figures.cpu_share - 0.175).abs() < 1e-9);
+        assert!((figures.fairness - 0.875).abs() < 1e-9, "the mean of 1 and 0.75");
+        assert!((figures.competitor_fairness_min.unwrap() - 1.0).abs() < 1e-9);
+        assert!((figures.node_speed_min.unwrap() - 1000.0 / 0.85).abs() < 1e-6, "the second is slower");
+        assert!((figures.round_trips_per_cpu_s - 4000.0 / 1.4).abs() < 1e-6);
+    }
+
+    #[test]
+    fn alone_the_whole_cpu_is_fair() {
+        let alone = |count| NodeReport { token: report(4.0, count), hogs: vec![] };
+        let figures = Figures::of(&[alone(Some(64_000)), alone(None)]).unwrap();
+        assert_eq!((figures.cpu_share, figures.fairness), (1.0, 1.0));
+        assert_eq!(figures.competitor_fairness_min, None);
+    }
+
+    #[test]
+    fn what_did_not_run_is_not_measured() {
+        let nodes = |cpu, count| [NodeReport { token: report(cpu, count), hogs: vec![] }];
+        assert!(Figures::of(&nodes(0.0, Some(0))).is_err());
+        assert!(Figures::of(&nodes(0.8, None)).is_err());
+        assert_eq!(Figures::of(&nodes(0.8, Some(0))).unwrap().round_trips_per_s, 0.0);
+    }
+}

@@ -1,0 +1,55 @@
+# Debian packages without installing them: sourced by "kernel" and "qemu", after
+# common.sh.
+#
+# A private apt in a directory of the caller's: the machine's own lists and
+# sources stay as they are, and nobody has to be root. Everything is verified
+# by Debian's key; mirrors and proxies are those of the machine's own apt.
+# shellcheck shell=bash disable=SC2154
+
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# open_suite SUITE DIR: fetch the package list of SUITE, from the first mirror
+# that carries it under Debian's key (others are third parties' archives). DIR
+# must be empty; apt_cache and take_packages work on that suite from then on.
+open_suite() {
+	local mirror
+	suite=$1 private=$2
+	need apt-get apt-cache dpkg-deb
+	[[ -r $keyring ]] || die "$keyring is missing: run tests/vm/setup as root"
+	mkdir -p "$private"/{lists/partial,cache/archives/partial,debs}
+	touch "$private/status" "$private/sources.list"
+	apt=(-o "Dir::State::lists=$private/lists" -o "Dir::State::status=$private/status"
+		-o "Dir::Cache=$private/cache" -o "Dir::Etc::sourcelist=$private/sources.list"
+		-o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferences=/dev/null
+		-o Dir::Etc::preferencesparts=/dev/null -o APT::Architecture=amd64 -o APT::Architectures=amd64
+		-o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3)
+	while read -r mirror; do
+		echo "deb [signed-by=$keyring] $mirror $suite main" >"$private/sources.list"
+		if apt-get "${apt[@]}" -o APT::Update::Error-Mode=any update >"$private/log" 2>&1; then
+			say "$suite from $mirror"
+			return
+		fi
+	done < <(mirrors)
+	die "no archive of apt's configuration offers $suite: $(tail -n 1 "$private/log" 2>/dev/null)"
+}
+
+# mirrors: the archives of this machine's own apt configuration. apt reads it
+# for us, so every format and include that apt knows works here too.
+mirrors() {
+	apt-get "${apt[@]}" -o Dir::Etc::sourcelist=/etc/apt/sources.list \
+		-o Dir::Etc::sourceparts=/etc/apt/sources.list.d update --print-uris |
+		sed -n "s|^'\(.*\)/dists/.*/InRelease' .*|\1|p" | awk '!seen[$0]++'
+}
+
+apt_cache() { apt-cache "${apt[@]}" "$@"; }
+
+# take_packages ROOT PACKAGE...: download them and unpack them below ROOT
+take_packages() {
+	local root=$1 deb
+	shift
+	say "taking $*"
+	(cd "$private/debs" && apt-get "${apt[@]}" --quiet download "$@" >&2) || die "download of $* failed"
+	for deb in "$private"/debs/*.deb; do
+		dpkg-deb --extract "$deb" "$root"
+	done
+}
