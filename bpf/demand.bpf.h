@@ -2,16 +2,16 @@
 /*
  * Demand: a message for a task that is not running asks for that task to run.
  *
- * Pending is a level. It is raised by an arrival and lowered by the receive that empties the endpoint,
- * and it is looked at whenever a task changes state:
+ * Pending is a level, and it is not kept but read off where it is true: a task has a message if one of the sockets
+ * where messages for it arrived lately is not empty. It is read whenever the task changes state:
  *
- *	arrival:	pending = 1;  full barrier;  read state
- *	switch:		state = ...;  full barrier;  read pending
+ *	arrival:	data into the socket;  full barrier;  read state
+ *	switch:		state = ...;  full barrier;  read the sockets
  *
  * At least one of the two sees the other, so a message that arrives between an empty receive and the
  * switch is never lost: either the arrival finds the task off the CPU and asks the gate, or the switch
- * finds the message and asks it. If the gate denies, the message waits for the fair order or for the
- * next message, whichever comes first (the thesis asks at arrivals and at switches, 4.2.2, and so do we).
+ * finds the message and asks it (as in the thesis, 4.2.2). A demand that was denied is asked again whenever its CPU
+ * looks for work, until it is granted, the fair order has its turn, or the message is gone.
  *
  * The gate is asked where the arrival is seen, which may be another CPU, on a snapshot of the receiver's
  * CPU. A denied message therefore costs no interrupt and no switch: a flood of packets cannot make a
@@ -19,6 +19,66 @@
  */
 #ifndef COSCHED_DEMAND_BPF_H
 #define COSCHED_DEMAND_BPF_H
+
+/*
+ * Does the socket at @addr hold data? The socket may be gone, for nobody holds a reference. Reads through such
+ * a pointer are safe, and what they find is believed only if it is a socket that names itself.
+ */
+static bool holds_message(u64 addr)
+{
+	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
+	struct socket *sock = sk->sk_socket;
+
+	if (!sock || (u64)sock->sk != addr)
+		return false;
+	switch (sk->sk_protocol) {
+	case IPPROTO_TCP: {
+		struct tcp_sock *tp = bpf_core_cast((void *)addr, struct tcp_sock);
+
+		return tp->copied_seq != tp->rcv_nxt || sk->sk_backlog.len;
+	}
+	case IPPROTO_UDP: {
+		struct udp_sock *up = bpf_core_cast((void *)addr, struct udp_sock);
+
+		return sk->sk_receive_queue.qlen || up->reader_queue.qlen;
+	}
+	default:
+		return sk->sk_receive_queue.qlen;
+	}
+}
+
+static bool has_message(const struct task_ctx *tctx)
+{
+	u32 i;
+
+	for (i = 0; i < TASK_ENDPOINTS; i++) {
+		u64 addr = READ_ONCE(tctx->endpoints[i]);
+
+		if (addr && holds_message(addr))
+			return true;
+	}
+	return tctx->more_endpoints;
+}
+
+/* A message for @tctx has arrived at the socket at @addr: has_message() is to look there from now on. */
+static void remember_endpoint(struct task_ctx *tctx, u64 addr)
+{
+	u32 i;
+
+	for (i = 0; i < TASK_ENDPOINTS; i++)
+		if (READ_ONCE(tctx->endpoints[i]) == addr)
+			return;
+	for (i = 0; i < TASK_ENDPOINTS; i++) {
+		u64 old = READ_ONCE(tctx->endpoints[i]);
+
+		if (old && holds_message(old))
+			continue;
+		if (__sync_val_compare_and_swap(&tctx->endpoints[i], old, addr) == old)
+			return;
+	}
+	/* Until it next sleeps, which a task does when it has read everything. */
+	tctx->more_endpoints = 1;
+}
 
 /*
  * Boosts may hold a CPU for this many slices on end; then the fair order has one turn. It is what keeps
@@ -35,16 +95,16 @@ static bool boosts_starve_others(const struct cpu_ctx *cctx, u64 slice_ns, u64 n
 
 /*
  * Asks the gate whether @tctx, which has a message, may run now on @cctx's CPU instead of the task whose vtime
- * is @other_vtime.
+ * is @other_vtime. @ahead is added to what the task has run.
  */
-static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 other_vtime, u64 now)
+static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ahead, u64 other_vtime, u64 now)
 {
 	const struct cosched_policy *policy = current_policy();
 	struct cosched_cpu_stats *stats = this_cpu_stats();
 	struct cosched_demand demand = {
 		.now_ns = now,
 		.last_boost_ns = tctx->last_boost_ns,
-		.receiver_ran_ns = (s64)(tctx->vtime - cctx->vtime_now),
+		.receiver_ran_ns = (s64)(tctx->vtime + ahead - cctx->vtime_now),
 		.running_ran_ns = (s64)(other_vtime - cctx->vtime_now),
 		.nr_runnable = cctx->nr_runnable,
 	};
@@ -54,8 +114,12 @@ static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 othe
 		reason = COSCHED_REASON_starving;
 	if (stats && reason < COSCHED_NR_REASONS)
 		stats->decisions[reason]++;
-	if (!cosched_reason_grants(reason))
+	tctx->denied = !cosched_reason_grants(reason);
+	if (tctx->denied) {
+		if (reason != COSCHED_REASON_no_demand)
+			__sync_lock_test_and_set(&cctx->demand, 1);
 		return false;
+	}
 	tctx->last_boost_ns = now;
 	return true;
 }
@@ -72,7 +136,7 @@ static void request_boost(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* A message has arrived for @tctx, and its level is raised. */
+/* A message has arrived for @tctx, at a socket that it remembers. */
 static void demand_on_arrival(struct task_ctx *tctx)
 {
 	u32 state = __sync_fetch_and_add(&tctx->state, 0);	/* full barrier: see above */
@@ -92,27 +156,49 @@ static void demand_on_arrival(struct task_ctx *tctx)
 	if (state != TASK_QUEUED || tctx->boost)
 		return;
 	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
-	if (cctx && demand_granted(tctx, cctx, running_vtime(cctx, now), now))
+	if (cctx && demand_granted(tctx, cctx, 0, running_vtime(cctx, now), now))
 		request_boost(tctx, cctx, cpu);
 }
 
-/* Takes the fairest of the granted tasks in @cpu's queue ahead of the order. O(tasks in the queue). */
-static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu)
+/*
+ * May @tctx, which waits in the queue, be taken ahead of the task at its head, whose vtime is @head_vtime?
+ *
+ * If the gate has denied it before, a whole slice must fit under the gate now. Otherwise the task would start at
+ * the very edge, its peer, which has run as much, would be found just beyond it, and one of the two would spin
+ * for nothing. So a job pauses for as long as it takes to run together again, not for as long as one of
+ * its tasks takes to become eligible.
+ */
+static bool may_overtake(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 head_vtime, u64 now)
+{
+	if (tctx->boost)
+		return true;
+	return tctx->denied && has_message(tctx) &&
+	       demand_granted(tctx, cctx, current_policy()->slice_ns, head_vtime, now);
+}
+
+/*
+ * Takes the fairest task with a demand that is granted from @cpu's queue, ahead of the order. O(tasks in the
+ * queue), and nothing at all while there is no demand.
+ */
+static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	bool taken = false, more = false;
 	struct task_struct *p;
+	u64 head_vtime = 0;
 
-	if (!__sync_lock_test_and_set(&cctx->demand, 0))
+	if (!cctx->demand || !__sync_lock_test_and_set(&cctx->demand, 0))
 		return false;
 
 	bpf_for_each(scx_dsq, p, cpu, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
-		if (!tctx || !tctx->boost)
+		if (!head_vtime)
+			head_vtime = p->scx.dsq_vtime;
+		if (!tctx || !(tctx->boost || tctx->denied))
 			continue;
-		if (taken) {
+		if (taken || !may_overtake(tctx, cctx, head_vtime, now)) {
 			more = true;
-			break;
+			continue;
 		}
 		tctx->boost = 0;
 		tctx->boosted = 1;

@@ -160,12 +160,11 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		bound_credit(p, tctx, cctx);
 
-	if (tctx->pending > 0 && !tctx->boost && !tctx->asked &&
-	    demand_granted(tctx, cctx, successor_vtime(cctx, cpu, enq_flags), scx_bpf_now())) {
+	if (!tctx->denied && has_message(tctx) &&
+	    demand_granted(tctx, cctx, 0, successor_vtime(cctx, cpu, enq_flags), scx_bpf_now())) {
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;
 	}
-	tctx->asked = 0;
 	enqueue_fair(p, tctx, cctx, cpu, enq_flags);
 }
 
@@ -181,10 +180,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 
 	if (first && !vtime_before(tctx->vtime, first->scx.dsq_vtime)) {
 		cctx->next_vtime = first->scx.dsq_vtime;
-		if (tctx->pending > 0) {
-			granted = demand_granted(tctx, cctx, cctx->next_vtime, now);
-			tctx->asked = !granted;
-		}
+		granted = has_message(tctx) && demand_granted(tctx, cctx, 0, cctx->next_vtime, now);
 		if (!granted)
 			return false;
 	}
@@ -233,7 +229,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		if (tctx)
 			settle(prev, tctx, cctx, now);
 	}
-	if (dispatch_boosted(cctx, cpu))
+	if (dispatch_boosted(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;
@@ -295,6 +291,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 			cctx->vtime_now = tctx->slice_vtime;
 	}
 	tctx->boost = 0;
+	tctx->denied = 0;
 	tctx->awaits = 0;
 
 	tctx->charged_ns = p->se.sum_exec_runtime;
@@ -317,6 +314,8 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	cctx->curr_weight = 0;
 	cctx->curr_kthread = 0;
 	tctx->boosted = 0;
+	if (!runnable)
+		tctx->more_endpoints = 0;
 	set_state(tctx, runnable ? TASK_QUEUED : TASK_BLOCKED);
 }
 
@@ -441,6 +440,6 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .cgroup_set_weight = (void *)cosched_cgroup_set_weight,
 	       .init		= (void *)cosched_init,
 	       .exit		= (void *)cosched_exit,
-	       .flags		= SCX_OPS_ENQ_MIGRATION_DISABLED,
+	       .flags		= SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
 	       .timeout_ms	= 10000,
 	       .name		= "cosched");

@@ -6,14 +6,14 @@
  *
  *	arrives		sock_def_readable	in the receive queue, the waiters are about to be woken
  *			tcp_add_backlog		in the backlog, because the receiver holds the socket's lock
- *	is consumed	tcp_rcv_space_adjust	some bytes of a TCP stream
+ *	is received	tcp_rcv_space_adjust	some bytes of a TCP stream
  *			skb_consume_udp		a UDP datagram
  *			unix_*_recvmsg		on a Unix socket
  *	is awaited	sk_wait_data, __skb_wait_for_more_packets, *_poll
  *	may come	sock_alloc_file, __inet_accept, unix_accept: whoever makes a socket will read it
- *	never comes	*_release
  *
- * Consuming and awaiting tell which task to run for the next message; making a socket does until then.
+ * All but the arrivals tell which task to run for the next message. What has been consumed needs no hook: see
+ * has_message() in demand.bpf.h.
  *
  * The backlog matters. A spinning receiver is often preempted inside receive, where it holds its socket's
  * lock; packets that come then wait in the backlog and sock_def_readable is not called until that task runs
@@ -28,46 +28,6 @@
 #ifndef COSCHED_SOCKETS_BPF_H
 #define COSCHED_SOCKETS_BPF_H
 
-/* Adds @delta to the pending level of the task with @id, if it still lives. */
-static void add_pending(u64 id, s32 delta)
-{
-	struct task_struct *p = bpf_task_from_pid(task_id_pid(id));
-	struct task_ctx *tctx;
-
-	if (!p)
-		return;
-	tctx = task_ctx_of(p);
-	if (tctx && task_id(p) == id)
-		__sync_fetch_and_add(&tctx->pending, delta);
-	bpf_task_release(p);
-}
-
-static void clear_pending(struct endpoint *ep)
-{
-	u64 id;
-
-	if (!ep->pending_for)
-		return;
-	id = __sync_lock_test_and_set(&ep->pending_for, 0);
-	if (id)
-		add_pending(id, -1);
-}
-
-/* Raises the level of @tctx for @ep. It may have been raised for an earlier receiver: take that back. */
-static void raise_pending(struct endpoint *ep, u64 id, struct task_ctx *tctx)
-{
-	u64 before;
-
-	if (ep->pending_for == id)
-		return;
-	before = __sync_lock_test_and_set(&ep->pending_for, id);
-	if (before == id)
-		return;
-	__sync_fetch_and_add(&tctx->pending, 1);
-	if (before)
-		add_pending(before, -1);
-}
-
 static void message_arrived(struct sock *sk)
 {
 	struct endpoint *ep = bpf_sk_storage_get(&endpoints, sk, NULL, 0);
@@ -81,7 +41,7 @@ static void message_arrived(struct sock *sk)
 	}
 	tctx = task_ctx_of(p);
 	if (tctx && task_id(p) == ep->receiver) {
-		raise_pending(ep, ep->receiver, tctx);
+		remember_endpoint(tctx, (u64)sk);
 		demand_on_arrival(tctx);
 	}
 	bpf_task_release(p);
@@ -105,70 +65,32 @@ int BPF_PROG(on_tcp_backlog, struct sock *sk)
 }
 
 /* The current task makes, reads or awaits @sk: it is the one to run when a message arrives there. */
-static struct endpoint *note_receiver(struct sock *sk)
+static int note_receiver(struct sock *sk)
 {
-	struct task_struct *p = bpf_get_current_task_btf();
 	struct endpoint *ep;
 	u64 id;
 
 	ep = bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!ep) {
 		count(COSCHED_COUNTER_endpoints_full);
-		return NULL;
+		return 0;
 	}
-	id = task_id(p);
+	id = task_id(bpf_get_current_task_btf());
 	if (ep->receiver != id)
 		ep->receiver = id;
-	return ep;
-}
-
-/* Is there nothing left to receive on @sk? */
-static bool is_drained(struct sock *sk)
-{
-	if (sk->sk_protocol == IPPROTO_TCP) {
-		struct tcp_sock *tp = bpf_core_cast(sk, struct tcp_sock);
-
-		return tp->copied_seq == tp->rcv_nxt && !sk->sk_backlog.len;
-	}
-	if (sk->sk_protocol == IPPROTO_UDP) {
-		struct udp_sock *up = bpf_core_cast(sk, struct udp_sock);
-
-		return !sk->sk_receive_queue.qlen && !up->reader_queue.qlen;
-	}
-	return !sk->sk_receive_queue.qlen;
-}
-
-/*
- * The current task has received on @sk: lowers the level if that was the last message. A message that comes
- * between the two looks is seen by the second; one that comes later raises the level by itself.
- */
-static int message_consumed(struct sock *sk)
-{
-	struct task_struct *p = bpf_get_current_task_btf();
-	struct endpoint *ep = note_receiver(sk);
-	struct task_ctx *tctx;
-
-	if (!ep || !ep->pending_for || !is_drained(sk))
-		return 0;
-	clear_pending(ep);
-	if (is_drained(sk))
-		return 0;
-	tctx = task_ctx_of(p);
-	if (tctx)
-		raise_pending(ep, task_id(p), tctx);
 	return 0;
 }
 
 SEC("fentry/tcp_rcv_space_adjust")
-int BPF_PROG(on_tcp_consumed, struct sock *sk)
+int BPF_PROG(on_tcp_received, struct sock *sk)
 {
-	return message_consumed(sk);
+	return note_receiver(sk);
 }
 
 SEC("fentry/skb_consume_udp")
-int BPF_PROG(on_udp_consumed, struct sock *sk)
+int BPF_PROG(on_udp_received, struct sock *sk)
 {
-	return message_consumed(sk);
+	return note_receiver(sk);
 }
 
 /*
@@ -196,24 +118,17 @@ WAIT_HOOK(stream, sk_wait_data)
 WAIT_HOOK(datagram, __skb_wait_for_more_packets)
 
 /* Unix streams have a wait of their own, which compilers inline: the whole receive stands for it. */
-#define UNIX_HOOKS(name, function)						\
+#define UNIX_HOOK(name, function)						\
 SEC("fentry/" #function)							\
-int BPF_PROG(on_##name##_receive, struct socket *sock)				\
+int BPF_PROG(on_##name##_wait, struct socket *sock)				\
 {										\
 	struct sock *sk = sock->sk;						\
 										\
 	return sk ? wait_begins(sk) : 0;					\
-}										\
-SEC("fexit/" #function)								\
-int BPF_PROG(on_##name##_received, struct socket *sock)				\
-{										\
-	struct sock *sk = sock->sk;						\
-										\
-	return sk ? message_consumed(sk) : 0;					\
 }
 
-UNIX_HOOKS(unix_stream, unix_stream_recvmsg)
-UNIX_HOOKS(unix_dgram, unix_dgram_recvmsg)
+UNIX_HOOK(unix_stream, unix_stream_recvmsg)
+UNIX_HOOK(unix_dgram, unix_dgram_recvmsg)
 
 /* A hook on a function whose argument @arg is a socket that the current task makes or polls. */
 #define OWNER_HOOK(name, function, arg, args...)				\
@@ -222,9 +137,7 @@ int BPF_PROG(on_##name, args)							\
 {										\
 	struct sock *sk = arg->sk;						\
 										\
-	if (sk)									\
-		note_receiver(sk);						\
-	return 0;								\
+	return sk ? note_receiver(sk) : 0;					\
 }
 
 OWNER_HOOK(tcp_poll, tcp_poll, sock, struct file *file, struct socket *sock)
@@ -236,8 +149,7 @@ OWNER_HOOK(socket, sock_alloc_file, sock, struct socket *sock)
 SEC("fentry/__inet_accept")
 int BPF_PROG(on_inet_accept, struct socket *sock, struct socket *newsock, struct sock *newsk)
 {
-	note_receiver(newsk);
-	return 0;
+	return note_receiver(newsk);
 }
 
 SEC("fexit/unix_accept")
@@ -245,25 +157,7 @@ int BPF_PROG(on_unix_accept, struct socket *sock, struct socket *newsock)
 {
 	struct sock *sk = newsock->sk;
 
-	if (sk)
-		note_receiver(sk);
-	return 0;
+	return sk ? note_receiver(sk) : 0;
 }
-
-#define RELEASE_HOOK(name, function)						\
-SEC("fentry/" #function)							\
-int BPF_PROG(on_##name##_release, struct socket *sock)				\
-{										\
-	struct sock *sk = sock->sk;						\
-	struct endpoint *ep;							\
-										\
-	ep = sk ? bpf_sk_storage_get(&endpoints, sk, NULL, 0) : NULL;		\
-	if (ep)									\
-		clear_pending(ep);						\
-	return 0;								\
-}
-
-RELEASE_HOOK(inet, inet_release)
-RELEASE_HOOK(unix, unix_release)
 
 #endif

@@ -41,7 +41,7 @@ struct cpu_ctx {
 	u32 curr_kthread;
 
 	/* Demand (demand.bpf.h). */
-	u32 demand;		/* a task in this CPU's queue has been granted a boost */
+	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
 	u64 next_vtime;		/* of the task that the last dispatch left to run next */
 	u64 boosted_since;	/* since when boosts alone have held the CPU; 0: they do not */
 };
@@ -61,10 +61,12 @@ static struct cpu_ctx *cpu_ctx_of(s32 cpu)
 }
 
 enum task_state {
-	TASK_BLOCKED,		/* not runnable: its wake-up will look at @pending */
+	TASK_BLOCKED,		/* not runnable: its wake-up will look at its endpoints */
 	TASK_QUEUED,		/* runnable, not running: an arrival may boost it */
-	TASK_RUNNING,		/* on a CPU: the switch away from it will look at @pending */
+	TASK_RUNNING,		/* on a CPU: the switch away from it will look at its endpoints */
 };
+
+#define TASK_ENDPOINTS 4
 
 struct task_ctx {
 	/* The fair order. */
@@ -86,11 +88,12 @@ struct task_ctx {
 	u64 unposted_fair_ns;
 
 	/* Demand. */
-	s32 pending;		/* endpoints that hold a message for this task */
+	u64 endpoints[TASK_ENDPOINTS];	/* addresses of sockets where messages for it arrived lately */
+	u32 more_endpoints;	/* there were more that held a message than places to remember them */
 	u32 state;		/* enum task_state */
 	u32 boost;		/* granted, and waiting in the queue to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */
-	u32 asked;		/* the gate has just denied it, in the dispatch that takes it off the CPU */
+	u32 denied;		/* the gate has denied it, and is to be asked again */
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;
@@ -124,8 +127,7 @@ static u32 task_id_pid(u64 id)
 
 /* Where messages for a task arrive: a socket, in the socket's own storage, gone when it is freed. */
 struct endpoint {
-	u64 receiver;		/* task_id of the last task that received, polled or sent here */
-	u64 pending_for;	/* task_id whose @pending counts this endpoint; 0: nothing is pending */
+	u64 receiver;		/* task_id of the last task that received here, or will as far as is known */
 };
 
 struct {

@@ -54,17 +54,12 @@ impl Hook {
         match self.name.as_str() {
             "on_readable" => "arrivals are not seen, so nothing is boosted",
             "on_tcp_backlog" => "arrivals for a TCP receiver that was preempted inside receive are seen late",
-            name if name.ends_with("_wait") || name.ends_with("_receive") => {
-                "a task that sleeps in this receive is known as the receiver only from its first message on"
-            }
-            name if name.ends_with("_consumed") || name.ends_with("_received") => {
-                "what this receive has consumed still counts as pending"
-            }
+            name if name.ends_with("_received") => "a receiver that never sleeps is known only if it made the socket",
+            name if name.ends_with("_wait") => "whoever sleeps in this receive is known only if it made the socket",
             name if name.ends_with("_poll") => "whoever polls such a socket is not known as its receiver",
             name if name.ends_with("_accept") || name == "on_socket" => {
                 "such a socket has no receiver until somebody receives there"
             }
-            name if name.ends_with("_release") => "messages of a socket that was closed stay pending for its receiver",
             _ => "what it observes is not taken into account",
         }
     }

@@ -1,5 +1,5 @@
-# Debian packages without installing them: sourced by "kernel" and "qemu", after
-# common.sh.
+# Debian packages without installing them: sourced by "kernel", "qemu" and
+# "promtool", after common.sh.
 #
 # A private apt in a directory of the caller's: the machine's own lists and
 # sources stay as they are, and nobody has to be root. Everything is verified
@@ -52,4 +52,26 @@ take_packages() {
 	for deb in "$private"/debs/*.deb; do
 		dpkg-deb --extract "$deb" "$root"
 	done
+}
+
+# keep DIR SUITE PACKAGE...: these packages of SUITE, unpacked in DIR; from the
+# second time on, without any network. The caller's function finish ROOT may add
+# to them, before ROOT becomes DIR.
+keep() {
+	local dir=$1 release=$2 work
+	shift 2
+	[[ ! -d $dir ]] || return 0
+	mkdir -p "${dir%/*}"
+	exec 9>"$dir.lock"    # one at a time; who waited finds the work done
+	flock 9
+	[[ ! -d $dir ]] || return 0
+	work=$(mktemp -d "$dir.XXXXXX")
+	# shellcheck disable=SC2064
+	trap "rm -rf '$work'" EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	open_suite "$release" "$work/apt"
+	take_packages "$work/root" "$@"
+	finish "$work/root"
+	mv -T "$work/root" "$dir"
 }

@@ -1,0 +1,106 @@
+# What the cases of the suite share: sourced by each, in the guest.
+# shellcheck shell=bash disable=SC2034
+set -Eeuo pipefail
+
+tests=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+tmp=$(mktemp -d)
+socket=/run/scx_cosched.sock
+metrics=127.0.0.1:9937
+loader='' talker=''
+
+# A command that fails ends the case, and this says which.
+trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
+
+# fail MESSAGE: end the case
+fail() {
+	trap - ERR
+	echo "$*"
+	[[ ! -s $tmp/log ]] || sed 's/^/log: /' "$tmp/log"
+	exit 1
+}
+
+state() { cat /sys/kernel/sched_ext/state; }
+is() { [[ $1 == "$2" ]] || fail "${3:-got} '$1', expected '$2'"; }
+
+# eventually SECONDS COMMAND...: succeeds as soon as the command does
+eventually() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		(( SECONDS < deadline )) || return 1
+		sleep 0.1
+	done
+}
+
+runs() {
+	kill -0 "$loader" 2>/dev/null || fail "the loader has ended"
+	[[ $(state) == enabled && -S $socket ]]
+}
+
+# start [ARG...]: the scheduler, until "stop" or the end of the case
+start() {
+	scx_cosched run "$@" >"$tmp/log" 2>&1 &
+	loader=$!
+	eventually 30 runs || fail "the scheduler is not there after 30 s: $(state)"
+}
+
+# stop: unload it as a user does
+stop() {
+	kill -INT "$loader"
+	wait "$loader" || fail "the loader ended with $?"
+	is "$(state)" disabled "unloaded, the state is"
+}
+
+# counter NAME, granted, denied: totals of the running scheduler
+counter() { scx_cosched status --json | jq ".counters.$1"; }
+granted() { scx_cosched status --json | jq '[.granted[]] | add'; }
+
+# hog [COMMAND...]: a process that only wants the CPU, started by COMMAND; its
+# pid is added to the array hogs
+hogs=()
+hog() {
+	"$@" sh -c 'while :; do :; done' &
+	hogs+=($!)
+}
+
+# talk LONGEST_MS KIND...: pass messages to and fro until "quiet", which fails if
+# one is lost or takes longer; see the script "messages"
+talk() {
+	"$tests/messages" forever "$@" >"$tmp/messages" 2>&1 &
+	talker=$!
+}
+quiet() {
+	kill -TERM "$talker" || fail "the messages ended too soon: $(cat "$tmp/messages")"
+	wait "$talker" || fail "$(cat "$tmp/messages")"
+	cat "$tmp/messages"
+}
+
+# in_group NAME COMMAND...: run it in the cgroup of that name
+in_group() {
+	local group=/sys/fs/cgroup/$1
+	shift
+	mkdir -p "$group"
+	echo "$BASHPID" >"$group/cgroup.procs"
+	exec "$@"
+}
+
+# ran PID: its CPU time in us
+ran() { awk '{ print int($1 / 1000) }' "/proc/$1/schedstat"; }
+
+# usage SECONDS PID...: the CPU time in us that each uses within these seconds
+usage() {
+	local seconds=$1 pid at_first=()
+	shift
+	for pid; do at_first+=("$(ran "$pid")"); done
+	sleep "$seconds"
+	for pid; do
+		echo $(( $(ran "$pid") - at_first[0] ))
+		at_first=("${at_first[@]:1}")
+	done
+}
+
+# near NAME VALUE EXPECTED: within 10%
+near() {
+	echo "$1: $2, expected $3"
+	(( $2 * 10 >= $3 * 9 && $2 * 10 <= $3 * 11 )) || fail "$1 is more than 10% off"
+}
