@@ -3,6 +3,7 @@
 #   make demo       the main job: a parallel job on two nodes, with and without coscheduling (about 7 minutes)
 #   make test       unit, property and differential tests, and the scheduler in a VM
 #   make            build target/release/scx_cosched
+#   make bench-local what "local" costs against EEVDF on hackbench (about 5 minutes)
 #   make lint       formatting and warnings
 #   make install    into $(DESTDIR)$(PREFIX)/bin
 
@@ -10,7 +11,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 binary := target/release/scx_cosched
 
-.PHONY: all setup build demo test unit vm-test lint install clean
+.PHONY: all setup build demo test unit vm-test bench-local lint install clean
 
 all: build
 
@@ -31,6 +32,9 @@ unit: build
 vm-test: build
 	tests/vm/selftest
 	tests/vm/suite
+
+bench-local: build
+	@tests/vm/bench-local
 
 lint: setup
 	$(CARGO) fmt --check

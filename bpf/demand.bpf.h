@@ -81,16 +81,31 @@ static void remember_endpoint(struct task_ctx *tctx, u64 addr)
 }
 
 /*
- * Boosts may hold a CPU for this many slices on end; then the fair order has one turn. It is what keeps
- * `always` from starving a task until the kernel's watchdog throws the scheduler out.
+ * Boosts may have this many times the CPU time of the fair order. Once they are that many slices ahead, the fair order
+ * has one whole slice. It is what keeps `always` from starving a task until the kernel's watchdog throws the
+ * scheduler out: among n others, a task waits for n * (MAX_BOOSTED_SLICES + 1) slices at most.
  */
 #define MAX_BOOSTED_SLICES 8
 
-static bool boosts_starve_others(const struct cpu_ctx *cctx, u64 slice_ns, u64 now)
+/* A task has run for @ran_ns on @cctx's CPU, because of a boost or in the fair order. */
+static void balance_boosts(struct cpu_ctx *cctx, bool boosted, u64 ran_ns)
 {
-	u64 since = cctx->boosted_since;
+	u64 repaid_ns = MAX_BOOSTED_SLICES * ran_ns;
 
-	return since && (s64)(now - since) > 0 && now - since > MAX_BOOSTED_SLICES * slice_ns;
+	if (boosted)
+		cctx->boosted_ns += ran_ns;
+	else
+		cctx->boosted_ns = cctx->boosted_ns > repaid_ns ? cctx->boosted_ns - repaid_ns : 0;
+
+	if (cctx->boosted_ns >= MAX_BOOSTED_SLICES * current_policy()->slice_ns)
+		cctx->starving = 1;
+	else if (!cctx->boosted_ns)
+		cctx->starving = 0;
+}
+
+static bool arrivals_demand(void)
+{
+	return current_policy()->arrival == COSCHED_ARRIVAL_DEMAND;
 }
 
 /*
@@ -110,7 +125,7 @@ static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ahea
 	};
 	u32 reason = cosched_gate_decide(policy, &demand);
 
-	if (cosched_reason_grants(reason) && boosts_starve_others(cctx, policy->slice_ns, now))
+	if (cosched_reason_grants(reason) && cctx->starving)
 		reason = COSCHED_REASON_starving;
 	if (stats && reason < COSCHED_NR_REASONS)
 		stats->decisions[reason]++;
@@ -130,7 +145,7 @@ static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ahea
  */
 static void request_boost(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	tctx->boost = 1;
+	tctx->boost = BOOST_GRANTED;
 	__sync_lock_test_and_set(&cctx->demand, 1);
 	if (!cctx->curr_kthread)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -200,9 +215,10 @@ static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
 			more = true;
 			continue;
 		}
-		tctx->boost = 0;
+		/* What is left of a boost that was cut short is all that it gets. */
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, next_slice(tctx, tctx->boost == BOOST_RESUMED));
+		tctx->boost = BOOST_NONE;
 		tctx->boosted = 1;
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, next_slice(tctx, false));
 		taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
 	}
 	if (more)

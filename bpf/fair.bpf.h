@@ -85,14 +85,35 @@ static void place_on_cpu(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 	tctx->cpu = cpu;
 }
 
-/* A sleeper may be behind the clock by one slice at most, or it could save up and then hold the CPU. */
-static void bound_credit(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
+/*
+ * Puts @p, which wakes, on the fair clock of @cpu. A sleeper may be behind the clock by one slice at most, or it could
+ * save up and then hold the CPU.
+ */
+static void place_woken(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 credit = scale_by_weight(current_policy()->slice_ns, weight_on(p, tctx, tctx->cpu));
-	u64 floor = cctx->vtime_now - credit;
+	u64 floor;
 
+	place_on_cpu(tctx, cctx, cpu);
+	if (!vtime_before(tctx->vtime, cctx->vtime_now))
+		return;
+	floor = cctx->vtime_now - scale_by_weight(current_policy()->slice_ns, weight_on(p, tctx, cpu));
 	if (vtime_before(tctx->vtime, floor))
 		tctx->vtime = floor;
+}
+
+/* @tctx has given up the CPU: its turn comes after that of the task at the head of the queue. */
+static void fall_behind(struct task_ctx *tctx, u64 head_vtime)
+{
+	if (!vtime_before(head_vtime, tctx->vtime))
+		tctx->vtime = head_vtime + 1;
+	tctx->slice_used_ns = 0;
+	tctx->slice_vtime = tctx->vtime;
+}
+
+/* Has @tctx been cut short, with enough left of its slice to be worth a switch? */
+static bool has_rest(const struct task_ctx *tctx)
+{
+	return tctx->slice_used_ns && tctx->slice_used_ns + MIN_REST_NS <= current_policy()->slice_ns;
 }
 
 /*
@@ -103,7 +124,7 @@ static u64 next_slice(struct task_ctx *tctx, bool keep_rest)
 {
 	u64 slice_ns = current_policy()->slice_ns;
 
-	if (keep_rest && tctx->slice_used_ns && tctx->slice_used_ns + MIN_REST_NS <= slice_ns)
+	if (keep_rest && has_rest(tctx))
 		return slice_ns - tctx->slice_used_ns;
 	tctx->slice_used_ns = 0;
 	tctx->slice_vtime = tctx->vtime;

@@ -93,6 +93,8 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
 		return;
 	stats->cpu_ns += tctx->unposted_cpu_ns;
 	stats->fair_ns += tctx->unposted_fair_ns;
+	stats->boosts += tctx->unposted_boosts;
+	tctx->unposted_boosts = 0;
 	tctx->unposted_cpu_ns = 0;
 	tctx->unposted_fair_ns = 0;
 }

@@ -35,7 +35,8 @@
 
 char _license[] SEC("license") = "GPL";
 
-extern unsigned CONFIG_HZ __kconfig;
+/* Weak: a kernel whose configuration cannot be read is no reason not to run. */
+extern unsigned CONFIG_HZ __kconfig __weak;
 
 UEI_DEFINE(uei);
 
@@ -61,6 +62,8 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 {
 	u64 ran_ns = charge(p, tctx);
 
+	if (!is_kthread(p))
+		balance_boosts(cctx, tctx->boosted, ran_ns);
 	advance_share_clock(cctx, scx_bpf_task_cpu(p), now);
 	account(p, tctx, ran_ns, take_fair_share(p, tctx, cctx), false);
 }
@@ -68,12 +71,16 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
+	struct cpu_ctx *cctx;
 	bool is_idle = false;
 	s32 cpu;
 
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
-	if (is_idle && tctx)
+	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
+	if (cctx) {
+		place_woken(p, tctx, cctx, cpu);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, next_slice(tctx, false), 0);
+	}
 	return cpu;
 }
 
@@ -156,12 +163,15 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 
-	place_on_cpu(tctx, cctx, cpu);
 	if (enq_flags & SCX_ENQ_WAKEUP)
-		bound_credit(p, tctx, cctx);
+		place_woken(p, tctx, cctx, cpu);
+	else
+		place_on_cpu(tctx, cctx, cpu);
 
-	if (!tctx->denied && has_message(tctx) &&
-	    demand_granted(tctx, cctx, 0, successor_vtime(cctx, cpu, enq_flags), scx_bpf_now())) {
+	if (tctx->boost == BOOST_RESUMED)
+		__sync_lock_test_and_set(&cctx->demand, 1);
+	else if (!tctx->denied && arrivals_demand() && has_message(tctx) &&
+		 demand_granted(tctx, cctx, 0, successor_vtime(cctx, cpu, enq_flags), scx_bpf_now())) {
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;
 	}
@@ -178,20 +188,33 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
 	bool granted = false;
 
+	if (first && tctx->yields) {
+		fall_behind(tctx, first->scx.dsq_vtime);
+		return false;
+	}
 	if (first && !vtime_before(tctx->vtime, first->scx.dsq_vtime)) {
 		cctx->next_vtime = first->scx.dsq_vtime;
-		granted = has_message(tctx) && demand_granted(tctx, cctx, 0, cctx->next_vtime, now);
+		granted = arrivals_demand() && has_message(tctx) &&
+			  demand_granted(tctx, cctx, 0, cctx->next_vtime, now);
 		if (!granted)
 			return false;
 	}
-	if (!granted)
-		cctx->boosted_since = 0;
-	else if (!cctx->boosted_since)
-		cctx->boosted_since = now;
+	tctx->boosted = granted;
 	scx_bpf_task_set_slice(prev, next_slice(tctx, !granted));
 	cctx->curr_vtime = tctx->vtime;
 	cctx->curr_since = now;
 	return true;
+}
+
+/* sched_yield(): whoever is next in the queue runs before @from does again. */
+bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct task_ctx *tctx = task_ctx_of(from);
+
+	if (tctx && !to)
+		tctx->yields = 1;
+	scx_bpf_task_set_slice(from, 0);
+	return false;
 }
 
 /* An idle CPU takes work from the others, from those that share its cache first. */
@@ -283,16 +306,14 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 
 	if (tctx->boosted) {
 		count(COSCHED_COUNTER_boosts);
-		if (!cctx->boosted_since)
-			cctx->boosted_since = now;
-	} else if (!is_kthread(p)) {
-		cctx->boosted_since = 0;
-		if (vtime_before(cctx->vtime_now, tctx->slice_vtime))
-			cctx->vtime_now = tctx->slice_vtime;
+		tctx->unposted_boosts++;
+	} else if (!is_kthread(p) && vtime_before(cctx->vtime_now, tctx->slice_vtime)) {
+		cctx->vtime_now = tctx->slice_vtime;
 	}
-	tctx->boost = 0;
+	tctx->boost = BOOST_NONE;
 	tctx->denied = 0;
 	tctx->awaits = 0;
+	tctx->yields = 0;
 
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	cctx->curr_vtime = tctx->vtime;
@@ -313,6 +334,8 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	settle(p, tctx, cctx, scx_bpf_now());
 	cctx->curr_weight = 0;
 	cctx->curr_kthread = 0;
+	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
+	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving ? BOOST_RESUMED : BOOST_NONE;
 	tctx->boosted = 0;
 	if (!runnable)
 		tctx->more_endpoints = 0;
@@ -425,6 +448,7 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .select_cpu	= (void *)cosched_select_cpu,
 	       .enqueue		= (void *)cosched_enqueue,
 	       .dispatch	= (void *)cosched_dispatch,
+	       .yield		= (void *)cosched_yield,
 	       .runnable	= (void *)cosched_runnable,
 	       .quiescent	= (void *)cosched_quiescent,
 	       .running		= (void *)cosched_running,

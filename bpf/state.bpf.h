@@ -43,7 +43,8 @@ struct cpu_ctx {
 	/* Demand (demand.bpf.h). */
 	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
 	u64 next_vtime;		/* of the task that the last dispatch left to run next */
-	u64 boosted_since;	/* since when boosts alone have held the CPU; 0: they do not */
+	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
+	u32 starving;		/* boosts wait until the fair order has had its turn */
 };
 
 struct {
@@ -66,6 +67,12 @@ enum task_state {
 	TASK_RUNNING,		/* on a CPU: the switch away from it will look at its endpoints */
 };
 
+enum boost {
+	BOOST_NONE,
+	BOOST_GRANTED,		/* for a new slice */
+	BOOST_RESUMED,		/* for the rest of one that was granted and cut short */
+};
+
 #define TASK_ENDPOINTS 4
 
 struct task_ctx {
@@ -86,14 +93,16 @@ struct task_ctx {
 	/* Not yet posted to the job's account (jobs.bpf.h). */
 	u64 unposted_cpu_ns;
 	u64 unposted_fair_ns;
+	u64 unposted_boosts;
 
 	/* Demand. */
 	u64 endpoints[TASK_ENDPOINTS];	/* addresses of sockets where messages for it arrived lately */
 	u32 more_endpoints;	/* there were more that held a message than places to remember them */
 	u32 state;		/* enum task_state */
-	u32 boost;		/* granted, and waiting in the queue to be taken ahead of the order */
+	u32 boost;		/* enum boost: waits in the queue to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */
 	u32 denied;		/* the gate has denied it, and is to be asked again */
+	u32 yields;		/* has called sched_yield() */
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;

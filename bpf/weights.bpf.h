@@ -29,6 +29,7 @@ enum {
 };
 
 struct group {
+	u64 cgroup;		/* its id: a cgroup that counts as its parent is not the owner of the place */
 	u32 used;
 	u32 parent;
 	u32 weight;
@@ -132,6 +133,19 @@ static u64 root_load(s32 cpu)
 	return load ? load->sum : 0;
 }
 
+/* A new group starts with nothing runnable, whatever was left behind in its place. */
+static void clear_loads(u32 group)
+{
+	struct group_load *load;
+	s32 cpu;
+
+	bpf_for(cpu, 0, nr_cpu_ids) {
+		load = bpf_map_lookup_percpu_elem(&group_loads, &group, cpu);
+		if (load)
+			load->sum = 0;
+	}
+}
+
 /* Finds a free place for @cgrp. A kernel with more groups than places lets the rest count as their parents. */
 static s32 add_group(struct cgroup *cgrp, u32 weight)
 {
@@ -149,8 +163,10 @@ static s32 add_group(struct cgroup *cgrp, u32 weight)
 
 		if (!g || __sync_val_compare_and_swap(&g->used, 0, 1))
 			continue;
+		g->cgroup = id;
 		g->parent = parent_group;
 		g->weight = weight ?: WEIGHT_DEFAULT;
+		clear_loads(key);
 		return bpf_map_update_elem(&group_of_cgroup, &id, &key, BPF_ANY);
 	}
 	count(COSCHED_COUNTER_groups_full);
@@ -164,7 +180,7 @@ static void remove_group(struct cgroup *cgrp)
 	struct group *g = bpf_map_lookup_elem(&groups, &group);
 
 	bpf_map_delete_elem(&group_of_cgroup, &id);
-	if (g && group != ROOT_GROUP)
+	if (g && g->cgroup == id)
 		__sync_lock_test_and_set(&g->used, 0);
 }
 
@@ -177,7 +193,7 @@ static void reweigh_group(struct cgroup *cgrp, u32 weight)
 	u64 before;
 	s32 cpu;
 
-	if (!g || group == ROOT_GROUP)
+	if (!g || g->cgroup != cgrp->kn->id)
 		return;
 	g->weight = weight;
 	bpf_for(cpu, 0, nr_cpu_ids) {

@@ -9,7 +9,7 @@ metrics=127.0.0.1:9937
 loader='' talker=''
 
 # A command that fails ends the case, and this says which.
-trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
+trap 'echo "failed at line $LINENO: $BASH_COMMAND" >&2' ERR
 
 # fail MESSAGE: end the case
 fail() {
@@ -68,7 +68,9 @@ hog() {
 talk() {
 	"$tests/messages" forever "$@" >"$tmp/messages" 2>&1 &
 	talker=$!
+	eventually 60 talking $#
 }
+talking() { (( $(pgrep --count --parent "$talker" || true) == 2 * ($1 - 1) )); }
 quiet() {
 	kill -TERM "$talker" || fail "the messages ended too soon: $(cat "$tmp/messages")"
 	wait "$talker" || fail "$(cat "$tmp/messages")"
@@ -84,18 +86,27 @@ in_group() {
 	exec "$@"
 }
 
-# ran PID: its CPU time in us
-ran() { awk '{ print int($1 / 1000) }' "/proc/$1/schedstat"; }
+# ran PID...: sets the array times to the CPU time of each in us. No process is
+# started, which could take long enough to spoil a comparison.
+ran() {
+	local pid ns
+	times=()
+	for pid; do
+		read -r ns _ <"/proc/$pid/schedstat"
+		times+=($((ns / 1000)))
+	done
+}
 
 # usage SECONDS PID...: the CPU time in us that each uses within these seconds
 usage() {
-	local seconds=$1 pid at_first=()
+	local seconds=$1 at_first i
 	shift
-	for pid; do at_first+=("$(ran "$pid")"); done
+	ran "$@"
+	at_first=("${times[@]}")
 	sleep "$seconds"
-	for pid; do
-		echo $(( $(ran "$pid") - at_first[0] ))
-		at_first=("${at_first[@]:1}")
+	ran "$@"
+	for i in "${!times[@]}"; do
+		echo $((times[i] - at_first[i]))
 	done
 }
 

@@ -1,0 +1,39 @@
+#!/bin/bash
+# No CPU is idle while a task waits that may run there.
+. "$(dirname -- "$0")/../case.sh"
+
+# all_busy NAME SECONDS: the hogs use all of both CPUs, and each gets something
+all_busy() {
+	local used sum=0 one
+	mapfile -t used < <(usage "$2" "${hogs[@]}")
+	echo "$1: ${used[*]}"
+	for one in "${used[@]}"; do
+		(( one > 200000 * $2 )) || fail "$1: a hog got $one us only in $2 s"
+		sum=$((sum + one))
+	done
+	(( sum > 1900000 * $2 )) || fail "$1: the hogs got $sum us of $2 s on 2 CPUs"
+}
+
+start
+for _ in 1 2 3; do hog; done
+sleep 0.5
+all_busy "three hogs that may run anywhere" 5
+kill "${hogs[@]}"
+hogs=()
+
+hog taskset -c 0
+hog taskset -c 1
+hog
+sleep 0.5
+all_busy "one pinned to each CPU and one more" 5
+kill "${hogs[@]}"
+hogs=()
+
+# All start on CPU 0, where they are let go: CPU 1 has to come and take some.
+for _ in 1 2 3 4; do hog taskset -c 0; done
+sleep 0.5
+before=$(counter steals)
+for pid in "${hogs[@]}"; do taskset -cp 0,1 "$pid" >/dev/null; done
+all_busy "four that crowd on one CPU" 4
+(( $(counter steals) > before )) || fail "nothing was stolen"
+stop

@@ -1,0 +1,29 @@
+#!/bin/bash
+# The scheduler loads, takes over, attaches every hook that it has, and is gone
+# without a trace when it is told to stop.
+. "$(dirname -- "$0")/../case.sh"
+
+# observing: how many links there are to programs that are hooks
+observing() {
+	local hooks
+	hooks=$(bpftool --json prog | jq '[.[] | select(.name // "" | startswith("on_")) | .id]')
+	bpftool --json link | jq --argjson hooks "$hooks" '[.[] | select(.prog_id | IN($hooks[]))] | length'
+}
+
+start
+[[ $(cat /sys/kernel/sched_ext/root/ops) == cosched* ]] || fail "another scheduler is loaded"
+is "$(cat /sys/kernel/sched_ext/switch_all)" 1 "switch_all is"
+is "$(cat /sys/kernel/sched_ext/nr_rejected)" 0 "tasks rejected:"
+
+scx_cosched status --json >"$tmp/status"
+is "$(jq -c .hooks.missing "$tmp/status")" '[]' "missing hooks:"
+attached=$(jq '.hooks.attached | length' "$tmp/status")
+(( attached > 0 )) || fail "no hooks"
+is "$(observing)" "$attached" "links of hooks:"
+is "$(jq .pid "$tmp/status")" "$loader" "status names process"
+scx_cosched status | grep -q "hooks .* $attached attached; missing: none" || fail "$(scx_cosched status)"
+
+stop
+is "$(bpftool --json link | jq length)" 0 "links left:"
+[[ ! -e $socket ]] || fail "the control socket is left"
+! grep -E 'WARN|ERROR|warning|error' "$tmp/log" || fail "the log has warnings"

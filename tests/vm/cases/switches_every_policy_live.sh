@@ -1,0 +1,52 @@
+#!/bin/bash
+# Every policy gives way to every other, and every gate to every setting of it,
+# while messages flow and hogs run: no message is lost, and the scheduler stays
+# the same one.
+. "$(dirname -- "$0")/../case.sh"
+
+# set_policy EXPECTED ARG...: what is in force afterwards has the EXPECTED fields
+set_policy() {
+	local expected=$1
+	shift
+	scx_cosched policy set "$@" --json >"$tmp/set"
+	jq -e "contains($expected)" "$tmp/set" >/dev/null || fail "policy set $*: $(cat "$tmp/set")"
+}
+
+start
+scx_cosched policy show --json >"$tmp/first"
+talk 20000 tcp4/spin tcp6/block udp4/poll udp6/epoll stream/spin dgram/block
+for cpu in 0 0 1 1; do hog taskset -c $cpu; done
+sleep 2
+before=$(cat /sys/kernel/sched_ext/enable_seq)
+
+presets=$(scx_cosched policy list --json | jq -r '.[].name')
+for from in $presets; do
+	for to in $presets; do
+		[[ $from != "$to" ]] || continue
+		set_policy "{name: \"$from\"}" "$from"
+		set_policy "{name: \"$to\"}" "$to"
+	done
+done
+set_policy '{arrival: "none"}' dcs --arrival none
+set_policy '{arrival: "demand"}' --arrival demand
+set_policy '{gate: "always"}' --gate always
+for h in -200 -40 0 20; do
+	set_policy "{gate: \"equalizing\", h_ms: $h}" dcs --gate equalizing --h-ms $h
+done
+for e in -4 0 4; do
+	set_policy "{gate: \"rate\", rate_exponent: $e}" dcs --gate rate --rate-exponent $e --rate-constant-ms 5
+done
+for slice in 1000 100000; do
+	set_policy "{slice_us: $slice}" dcs --slice-us $slice
+done
+set_policy "$(cat "$tmp/first")" dcs
+quiet
+
+is "$(cat /sys/kernel/sched_ext/enable_seq)" "$before" "enable_seq is"
+is "$(cat /sys/kernel/sched_ext/nr_rejected)" 0 "tasks rejected:"
+! grep -q restart "$tmp/log" || fail "it was restarted"
+ran "${hogs[@]}"
+for time in "${times[@]}"; do
+	(( time > 1000000 )) || fail "a hog has got $time us only"
+done
+stop
