@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::{error_of, is_root};
+use common::{error_of, needs_root};
 
 /// The program refuses `args` with exit code 2 and a line that has all of `wanted`.
 fn refuses(args: &[&str], wanted: &[&str]) {
@@ -156,9 +156,7 @@ fn a_flag_wins_over_the_configuration() {
 
 #[test]
 fn somebody_who_is_not_root_is_told() {
-    if !is_root() {
-        return;
-    }
+    needs_root();
     let output = Command::new(env!("CARGO_BIN_EXE_scx_cosched")).arg("run").uid(65534).gid(65534).output();
     // The build directory may be closed to others.
     let Ok(output) = output else { return };
@@ -169,9 +167,7 @@ fn somebody_who_is_not_root_is_told() {
 
 #[test]
 fn a_metrics_port_in_use_is_named_before_anything_else_is_tried() {
-    if !is_root() {
-        return;
-    }
+    needs_root();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let (message, code) = error_of(&["run", "--metrics-listen", &address]);
@@ -181,7 +177,9 @@ fn a_metrics_port_in_use_is_named_before_anything_else_is_tried() {
 
 #[test]
 fn a_kernel_without_sched_ext_is_named_and_nothing_is_left_behind() {
-    if !is_root() || fs::exists("/sys/kernel/sched_ext").unwrap() {
+    needs_root();
+    if fs::exists("/sys/kernel/sched_ext").unwrap() {
+        println!("this kernel has sched_ext: tests/vm/cases/refuses_bad_input_in_one_line.sh tries it without");
         return;
     }
     let dir = tempfile::tempdir().unwrap();

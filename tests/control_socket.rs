@@ -12,7 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{error_of, fake_scheduler, is_root, scx_cosched};
+use common::{error_of, fake_scheduler, needs_root, scx_cosched};
 use scx_cosched::control::ControlSocket;
 use scx_cosched::snapshot::Snapshot;
 use serde_json::Value;
@@ -45,9 +45,7 @@ fn json(args: &[&str]) -> Value {
 
 #[test]
 fn status_and_policy_go_over_it() {
-    if !is_root() {
-        return;
-    }
+    needs_root();
     let (_dir, path, _control) = serve();
     let socket = path.to_str().unwrap();
     let at = ["--control-socket", socket];
@@ -83,9 +81,7 @@ fn status_and_policy_go_over_it() {
 
 #[test]
 fn a_change_that_is_refused_changes_nothing() {
-    if !is_root() {
-        return;
-    }
+    needs_root();
     let (_dir, path, _control) = serve();
     let at = ["--control-socket", path.to_str().unwrap()];
     for change in [&["--rate-exponent", "1"][..], &["local", "--gate", "always"], &["dcs", "--rate-constant-ms", "1"]] {
@@ -109,9 +105,7 @@ fn a_change_that_is_refused_changes_nothing() {
 
 #[test]
 fn a_second_instance_names_the_first() {
-    if !is_root() {
-        return;
-    }
+    needs_root();
     let (_dir, path, _control) = serve();
     let (message, code) = error_of(&["run", "--control-socket", path.to_str().unwrap()]);
     let pid = std::process::id();
@@ -139,9 +133,7 @@ fn what_a_killed_scheduler_left_is_replaced_and_nothing_else_is() {
 
 #[test]
 fn nonsense_is_answered_with_an_error() {
-    if !is_root() {
-        return;
-    }
+    needs_root();
     let (_dir, path, _control) = serve();
     let long = [vec![b' '; 1 << 16], b"\n".to_vec()].concat();
     for bytes in [
@@ -162,9 +154,7 @@ fn nonsense_is_answered_with_an_error() {
 
 #[test]
 fn clients_that_stall_or_flood_disturb_nobody() {
-    if !is_root() {
-        return;
-    }
+    needs_root();
     let (_dir, path, _control) = serve();
     // Some say nothing, some stop in the middle, some never end, some leave at once.
     let silent: Vec<UnixStream> = (0..3).map(|_| UnixStream::connect(&path).unwrap()).collect();

@@ -32,12 +32,9 @@ pub fn error_of(args: &[&str]) -> (String, i32) {
     (message.to_string(), output.status.code().expect("an exit code"))
 }
 
-pub fn is_root() -> bool {
-    let root = nix::unistd::geteuid().is_root();
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    root
+/// Fails rather than skips: a test that is skipped is one that nobody misses.
+pub fn needs_root() {
+    assert!(nix::unistd::geteuid().is_root(), "this test needs root: run `make test` as root");
 }
 
 /// A snapshot with something in every place, under `policy`.
