@@ -7,8 +7,8 @@
  *
  *  - Boosted time is charged like any other, from sum_exec_runtime and not from what is left of the
  *    slice, because a preemption sets that to zero. A boost is a loan, and the order collects it.
- *  - Only a task that ran in the fair order moves the CPU's fair clock. A boosted task is ahead of the
- *    clock; if it took the clock with it, all that wake up later would start with the same debt.
+ *  - The CPU's fair clock is the least vtime of what is runnable there. A boosted task is ahead of it; if it
+ *    took the clock with it, all that wake up later would start with the same debt.
  *  - A task that sleeps keeps its debt and loses its credit beyond one slice. A task that moves to
  *    another CPU takes its distance to the clock along, not its vtime.
  *
@@ -19,6 +19,7 @@
 #define COSCHED_FAIR_BPF_H
 
 enum {
+	MAX_WAIT_NS	= 1500 * 1000 * 1000,	/* for the others to catch up with a task that is ahead of them */
 	MIN_REST_NS	= 1000 * 1000,		/* a shorter rest of a slice is not worth a switch */
 	WAKE_MARGIN_NS	= 1000 * 1000,		/* a waking task preempts if it lags by more than this */
 };
@@ -99,6 +100,35 @@ static void place_woken(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	floor = cctx->vtime_now - scale_by_weight(current_policy()->slice_ns, weight_on(p, tctx, cpu));
 	if (vtime_before(tctx->vtime, floor))
 		tctx->vtime = floor;
+}
+
+/* @tctx is about to run on @cpu: the clock goes to the least vtime of it and the queue, but never back. */
+static void advance_fair_clock(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
+	u64 least = tctx->slice_vtime;
+
+	if (first && vtime_before(first->scx.dsq_vtime, least))
+		least = first->scx.dsq_vtime;
+	if (vtime_before(cctx->vtime_now, least))
+		cctx->vtime_now = least;
+}
+
+/*
+ * A task may be ahead of the clock by what the fair order itself makes of a slice, and by as much more as the others
+ * catch up with in MAX_WAIT_NS. The rest of a debt is forgiven: nobody waits without bound for having been
+ * favoured, and a change of policy or CPU does not come with a bill.
+ */
+static void bound_debt(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	u64 debt = scale_by_weight(current_policy()->slice_ns, weight_on(p, tctx, cpu)) +
+		   (u64)MAX_WAIT_NS / (cctx->nr_runnable ?: 1);
+	u64 ceiling = cctx->vtime_now + debt;
+
+	if (vtime_before(ceiling, tctx->vtime))
+		tctx->vtime = ceiling;
+	if (vtime_before(ceiling, tctx->slice_vtime))
+		tctx->slice_vtime = ceiling;
 }
 
 /* @tctx has given up the CPU: its turn comes after that of the task at the head of the queue. */

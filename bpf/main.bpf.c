@@ -167,6 +167,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		place_woken(p, tctx, cctx, cpu);
 	else
 		place_on_cpu(tctx, cctx, cpu);
+	bound_debt(p, tctx, cctx, cpu);
 
 	if (tctx->boost == BOOST_RESUMED)
 		__sync_lock_test_and_set(&cctx->demand, 1);
@@ -307,9 +308,9 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	if (tctx->boosted) {
 		count(COSCHED_COUNTER_boosts);
 		tctx->unposted_boosts++;
-	} else if (!is_kthread(p) && vtime_before(cctx->vtime_now, tctx->slice_vtime)) {
-		cctx->vtime_now = tctx->slice_vtime;
 	}
+	if (!is_kthread(p))
+		advance_fair_clock(tctx, cctx, cpu);
 	tctx->boost = BOOST_NONE;
 	tctx->denied = 0;
 	tctx->awaits = 0;
@@ -465,5 +466,5 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .init		= (void *)cosched_init,
 	       .exit		= (void *)cosched_exit,
 	       .flags		= SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
-	       .timeout_ms	= 10000,
+	       .timeout_ms	= 20000,
 	       .name		= "cosched");

@@ -29,7 +29,7 @@ static const struct cosched_policy *current_policy(void)
 
 struct cpu_ctx {
 	/* The fair order (fair.bpf.h). */
-	u64 vtime_now;		/* the fair clock: vtime of the last task that ran in the fair order */
+	u64 vtime_now;		/* the fair clock: the least vtime of what is runnable here */
 	u64 share_clock;	/* ns of CPU that a task of weight 100 should have had here */
 	u64 share_at;		/* when share_clock was last advanced */
 	u32 nr_runnable;

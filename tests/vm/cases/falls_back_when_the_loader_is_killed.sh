@@ -20,7 +20,7 @@ sleep 3
 kill -KILL "$loader"
 eventually 5 disabled || fail "5 s later the state is $(state)"
 is "$(pins)" "$before" "pinned:"
-eventually 5 forgotten || fail "5 s later the kernel still has $(bpftool link; bpftool prog)"
+eventually 15 forgotten || fail "15 s later the kernel still has $(bpftool link; bpftool prog)"
 for used in $(usage 2 "${hogs[@]}"); do
 	(( used > 100000 )) || fail "under EEVDF a hog got $used us in 2 s"
 done

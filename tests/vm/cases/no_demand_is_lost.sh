@@ -14,7 +14,7 @@ while read -r policy; do
 	# shellcheck disable=SC2086
 	scx_cosched policy set $policy
 	# shellcheck disable=SC2046
-	"$tests/messages" 2s 2000 $(printf '%s then ' "${alone[@]}") tcp4/spin stream/spin udp6/block
+	"$tests/messages" 1s 2000 $(printf '%s then ' "${alone[@]}") tcp4/spin stream/spin udp6/block
 done <<-END
 	dcs
 	dcs --h-ms 20

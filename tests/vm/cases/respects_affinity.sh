@@ -10,7 +10,7 @@ cpu_of() {
 	echo "${fields[38]}"
 }
 
-start --gate always
+start
 for cpu in 0 0 0; do hog taskset -c $cpu; done
 talk 20000 tcp4/spin udp4/block stream/poll
 sleep 1

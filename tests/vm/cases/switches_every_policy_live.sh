@@ -15,7 +15,7 @@ set_policy() {
 start
 scx_cosched policy show --json >"$tmp/first"
 talk 20000 tcp4/spin tcp6/block udp4/poll udp6/epoll stream/spin dgram/block
-for cpu in 0 0 1 1; do hog taskset -c $cpu; done
+for cpu in 0 1; do hog taskset -c $cpu; done
 sleep 2
 before=$(cat /sys/kernel/sched_ext/enable_seq)
 
