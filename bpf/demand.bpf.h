@@ -47,6 +47,22 @@ static bool holds_message(u64 addr)
 	}
 }
 
+/*
+ * Has a message been read from the socket at @addr that is not answered yet? TCP knows: in a dialogue it owes the peer
+ * an acknowledgement until it has data to send it along with.
+ */
+static bool owes_answer(u64 addr)
+{
+	struct inet_connection_sock *icsk;
+	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
+	struct socket *sock = sk->sk_socket;
+
+	if (!sock || (u64)sock->sk != addr || sk->sk_protocol != IPPROTO_TCP)
+		return false;
+	icsk = bpf_core_cast((void *)addr, struct inet_connection_sock);
+	return icsk->icsk_ack.pending & ICSK_ACK_SCHED;
+}
+
 static bool has_message(const struct task_ctx *tctx)
 {
 	u32 i;
@@ -58,6 +74,24 @@ static bool has_message(const struct task_ctx *tctx)
 			return true;
 	}
 	return tctx->more_endpoints;
+}
+
+static bool has_question(const struct task_ctx *tctx)
+{
+	u32 i;
+
+	for (i = 0; i < TASK_ENDPOINTS; i++) {
+		u64 addr = READ_ONCE(tctx->endpoints[i]);
+
+		if (addr && owes_answer(addr))
+			return true;
+	}
+	return false;
+}
+
+static bool has_demand(const struct task_ctx *tctx)
+{
+	return tctx->owes || has_message(tctx);
 }
 
 /* A message for @tctx has arrived at the socket at @addr: has_message() is to look there from now on. */
@@ -108,20 +142,36 @@ static bool arrivals_demand(void)
 	return current_policy()->arrival == COSCHED_ARRIVAL_DEMAND;
 }
 
+/* For how long a boost that the gate has granted lasts, in ns of CPU time. */
+static u64 boost_slice(const struct task_ctx *tctx, const struct cpu_ctx *cctx, const struct cosched_policy *policy,
+		       const struct cosched_demand *demand)
+{
+	u64 vtime_ns = cosched_gate_slice(policy, demand);
+	u64 slice_ns;
+
+	if (vtime_ns >= policy->slice_ns)
+		return policy->slice_ns;
+	slice_ns = vtime_ns * vtime_scale(tctx, cctx, tctx->cpu) >> SCALE_SHIFT;
+	return slice_ns > MIN_REST_NS ? slice_ns : MIN_REST_NS;
+}
+
 /*
- * Asks the gate whether @tctx, which has a message, may run now on @cctx's CPU instead of the task whose vtime
- * is @other_vtime. @ahead is added to what the task has run.
+ * Asks the gate whether @tctx, which has a demand, may run now on @cctx's CPU. The paper compares it with the task that
+ * runs there; here it is the average of the others. With one other task that is the same. With several it depends
+ * less on who of them happens to run, so that the nodes of a job, which do not talk to each other about this, come to
+ * the same answer at nearly the same time.
  */
-static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ahead, u64 other_vtime, u64 now)
+static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
 	const struct cosched_policy *policy = current_policy();
 	struct cosched_cpu_stats *stats = this_cpu_stats();
 	struct cosched_demand demand = {
 		.now_ns = now,
 		.last_boost_ns = tctx->last_boost_ns,
-		.receiver_ran_ns = (s64)(tctx->vtime + ahead - cctx->vtime_now),
-		.running_ran_ns = (s64)(other_vtime - cctx->vtime_now),
+		.receiver_ran_ns = (s64)(tctx->vtime - cctx->vtime_now),
+		.running_ran_ns = others_lead(tctx, cctx),
 		.nr_runnable = cctx->nr_runnable,
+		.denied = tctx->denied,
 	};
 	u32 reason = cosched_gate_decide(policy, &demand);
 
@@ -136,6 +186,7 @@ static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ahea
 		return false;
 	}
 	tctx->last_boost_ns = now;
+	tctx->granted_ns = boost_slice(tctx, cctx, policy, &demand);
 	return true;
 }
 
@@ -168,27 +219,17 @@ static void demand_on_arrival(struct task_ctx *tctx)
 	now = scx_bpf_now();
 	if (!tctx->arrival_ns)
 		tctx->arrival_ns = now;
-	if (state != TASK_QUEUED || tctx->boost)
+	if (state != TASK_QUEUED || tctx->boost == BOOST_GRANTED)
 		return;
 	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
-	if (cctx && demand_granted(tctx, cctx, 0, running_vtime(cctx, now), now))
+	if (cctx && demand_granted(tctx, cctx, now))
 		request_boost(tctx, cctx, cpu);
 }
 
-/*
- * May @tctx, which waits in the queue, be taken ahead of the task at its head, whose vtime is @head_vtime?
- *
- * If the gate has denied it before, a whole slice must fit under the gate now. Otherwise the task would start at
- * the very edge, its peer, which has run as much, would be found just beyond it, and one of the two would spin
- * for nothing. So a job pauses for as long as it takes to run together again, not for as long as one of
- * its tasks takes to become eligible.
- */
-static bool may_overtake(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 head_vtime, u64 now)
+/* May @tctx, which waits in the queue, be taken ahead of the order? */
+static bool may_overtake(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	if (tctx->boost)
-		return true;
-	return tctx->denied && has_message(tctx) &&
-	       demand_granted(tctx, cctx, current_policy()->slice_ns, head_vtime, now);
+	return tctx->boost || (tctx->denied && has_demand(tctx) && demand_granted(tctx, cctx, now));
 }
 
 /*
@@ -199,7 +240,6 @@ static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	bool taken = false, more = false;
 	struct task_struct *p;
-	u64 head_vtime = 0;
 
 	if (!cctx->demand || !__sync_lock_test_and_set(&cctx->demand, 0))
 		return false;
@@ -207,16 +247,15 @@ static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
 	bpf_for_each(scx_dsq, p, cpu, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
-		if (!head_vtime)
-			head_vtime = p->scx.dsq_vtime;
 		if (!tctx || !(tctx->boost || tctx->denied))
 			continue;
-		if (taken || !may_overtake(tctx, cctx, head_vtime, now)) {
+		if (taken || !may_overtake(tctx, cctx, now)) {
 			more = true;
 			continue;
 		}
 		/* What is left of a boost that was cut short is all that it gets. */
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, next_slice(tctx, tctx->boost == BOOST_RESUMED));
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, tctx->boost == BOOST_RESUMED ? resume_slice(tctx) :
+								   begin_slice(tctx, tctx->granted_ns));
 		tctx->boost = BOOST_NONE;
 		tctx->boosted = 1;
 		taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);

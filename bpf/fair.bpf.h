@@ -19,6 +19,7 @@
 #define COSCHED_FAIR_BPF_H
 
 enum {
+	SCALE_SHIFT	= 20,
 	MAX_WAIT_NS	= 1500 * 1000 * 1000,	/* for the others to catch up with a task that is ahead of them */
 	MIN_REST_NS	= 1000 * 1000,		/* a shorter rest of a slice is not worth a switch */
 	WAKE_MARGIN_NS	= 1000 * 1000,		/* a waking task preempts if it lags by more than this */
@@ -29,15 +30,22 @@ static bool vtime_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-/* CPU time as vtime. @weight is effective. */
-static u64 scale_by_weight(u64 ns, u64 weight)
+/*
+ * The weight of @tctx over the average of what is runnable on @cpu, in 1 / 2^SCALE_SHIFT. At least 1.
+ *
+ * The average makes vtime a time: among equals it is CPU time, however deep in the tree of cgroups they are, and the
+ * fair clock of n runnable tasks advances by 1/n of real time, whatever their weights are.
+ */
+static u64 vtime_scale(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
 {
-	return ns * (WEIGHT_DEFAULT << WEIGHT_SHIFT) / (weight ?: 1);
+	u64 weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu) << (SCALE_SHIFT - WEIGHT_SHIFT);
+
+	return weight * (cctx->nr_runnable ?: 1) / (root_load(cpu) ?: 1) ?: 1;
 }
 
-static u64 weight_on(struct task_struct *p, struct task_ctx *tctx, s32 cpu)
+static u64 to_vtime(u64 ns, u64 scale)
 {
-	return effective_weight(tctx->group, task_weight(p), cpu);
+	return (ns << SCALE_SHIFT) / (scale ?: 1);
 }
 
 /* Brings the share clock of @cpu up to @now. Call before the sum of weights changes. */
@@ -59,6 +67,7 @@ static void leave_sums(struct task_ctx *tctx)
 		return;
 	change_load(tctx->sum_group, cpu, -(s64)tctx->sum_weight);
 	__sync_fetch_and_sub(&cctx->nr_runnable, 1);
+	__sync_fetch_and_sub(&cctx->vtime_sum, tctx->sum_vtime);
 	tctx->sum_cpu = -1;
 }
 
@@ -70,7 +79,40 @@ static void join_sums(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 	tctx->sum_weight = task_weight(p);
 	tctx->share_seen = cctx->share_clock;
 	change_load(tctx->sum_group, cpu, tctx->sum_weight);
+	tctx->sum_vtime = tctx->vtime;
 	__sync_fetch_and_add(&cctx->nr_runnable, 1);
+	__sync_fetch_and_add(&cctx->vtime_sum, tctx->sum_vtime);
+}
+
+/* The vtime of @tctx has changed. */
+static void update_sums(struct task_ctx *tctx)
+{
+	struct cpu_ctx *cctx = tctx->sum_cpu < 0 ? NULL : cpu_ctx_of(tctx->sum_cpu);
+
+	if (!cctx || tctx->sum_vtime == tctx->vtime)
+		return;
+	__sync_fetch_and_add(&cctx->vtime_sum, tctx->vtime - tctx->sum_vtime);
+	tctx->sum_vtime = tctx->vtime;
+}
+
+/* How far the tasks that are runnable on @cctx's CPU, apart from @tctx, are ahead of the fair clock, on the average. */
+static s64 others_lead(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	u64 clock = cctx->vtime_now, sum = cctx->vtime_sum;
+	u32 n = cctx->nr_runnable;
+	s64 lead;
+
+	if (tctx->sum_cpu == tctx->cpu && n) {
+		sum -= tctx->sum_vtime;
+		n--;
+	}
+	if (!n)
+		return 0;
+	lead = sum - n * clock;
+	if (lead < 0)
+		return 0;
+	lead = (u64)lead / n;
+	return lead < MAX_WAIT_NS ? lead : MAX_WAIT_NS;
 }
 
 /* Puts @tctx on the fair clock of @cpu: a newcomer at the clock, a migrant at its old distance. */
@@ -97,7 +139,7 @@ static void place_woken(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	place_on_cpu(tctx, cctx, cpu);
 	if (!vtime_before(tctx->vtime, cctx->vtime_now))
 		return;
-	floor = cctx->vtime_now - scale_by_weight(current_policy()->slice_ns, weight_on(p, tctx, cpu));
+	floor = cctx->vtime_now - to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx, cpu));
 	if (vtime_before(tctx->vtime, floor))
 		tctx->vtime = floor;
 }
@@ -121,7 +163,7 @@ static void advance_fair_clock(const struct task_ctx *tctx, struct cpu_ctx *cctx
  */
 static void bound_debt(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 debt = scale_by_weight(current_policy()->slice_ns, weight_on(p, tctx, cpu)) +
+	u64 debt = to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx, cpu)) +
 		   (u64)MAX_WAIT_NS / (cctx->nr_runnable ?: 1);
 	u64 ceiling = cctx->vtime_now + debt;
 
@@ -143,32 +185,34 @@ static void fall_behind(struct task_ctx *tctx, u64 head_vtime)
 /* Has @tctx been cut short, with enough left of its slice to be worth a switch? */
 static bool has_rest(const struct task_ctx *tctx)
 {
-	return tctx->slice_used_ns && tctx->slice_used_ns + MIN_REST_NS <= current_policy()->slice_ns;
+	return tctx->slice_used_ns && tctx->slice_used_ns + MIN_REST_NS <= tctx->slice_ns;
 }
 
-/*
- * The slice that @tctx runs for next: the rest of the present one if it was cut short, else a new one,
- * which begins at the present vtime.
- */
-static u64 next_slice(struct task_ctx *tctx, bool keep_rest)
+/* Starts a slice of @ns at the present vtime. Returns @ns. */
+static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 {
-	u64 slice_ns = current_policy()->slice_ns;
-
-	if (keep_rest && has_rest(tctx))
-		return slice_ns - tctx->slice_used_ns;
+	tctx->slice_ns = ns;
 	tctx->slice_used_ns = 0;
 	tctx->slice_vtime = tctx->vtime;
-	return slice_ns;
+	return ns;
+}
+
+/* The slice that @tctx runs for next in the fair order: the rest of the present one if it was cut short, else a new one. */
+static u64 resume_slice(struct task_ctx *tctx)
+{
+	if (has_rest(tctx))
+		return tctx->slice_ns - tctx->slice_used_ns;
+	return begin_slice(tctx, current_policy()->slice_ns);
 }
 
 /* Charges @p for what it has run since the last charge. Returns that, in ns. */
-static u64 charge(struct task_struct *p, struct task_ctx *tctx)
+static u64 charge(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	u64 total_ns = p->se.sum_exec_runtime;
 	u64 ran_ns = total_ns - tctx->charged_ns;
 
 	tctx->charged_ns = total_ns;
-	tctx->vtime += scale_by_weight(ran_ns, weight_on(p, tctx, scx_bpf_task_cpu(p)));
+	tctx->vtime += to_vtime(ran_ns, vtime_scale(tctx, cctx, scx_bpf_task_cpu(p)));
 	tctx->slice_used_ns += ran_ns;
 	return ran_ns;
 }
@@ -179,7 +223,7 @@ static u64 running_vtime(const struct cpu_ctx *cctx, u64 now)
 	u64 since = cctx->curr_since;
 	u64 ran_ns = (s64)(now - since) > 0 ? now - since : 0;
 
-	return cctx->curr_vtime + scale_by_weight(ran_ns, cctx->curr_weight);
+	return cctx->curr_vtime + to_vtime(ran_ns, cctx->curr_scale);
 }
 
 #endif

@@ -58,7 +58,7 @@ static u64 take_fair_share(struct task_struct *p, struct task_ctx *tctx, struct 
 	u64 share = cctx->share_clock - tctx->share_seen;
 
 	tctx->share_seen = cctx->share_clock;
-	return share * weight_on(p, tctx, tctx->sum_cpu) / (WEIGHT_DEFAULT << WEIGHT_SHIFT);
+	return share * effective_weight(tctx->sum_group, tctx->sum_weight, tctx->sum_cpu) / (WEIGHT_DEFAULT << WEIGHT_SHIFT);
 }
 
 /*
@@ -68,7 +68,7 @@ static u64 take_fair_share(struct task_struct *p, struct task_ctx *tctx, struct 
 static u64 awaited_share(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	u64 weight_sum = root_load(cpu) << WEIGHT_SHIFT;
-	u64 weight = weight_on(p, tctx, cpu);
+	u64 weight = effective_weight(tctx->group, task_weight(p), cpu);
 	u64 share = cctx->share_clock - tctx->share_seen;
 
 	if (!weight_sum)

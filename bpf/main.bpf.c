@@ -60,10 +60,11 @@ static void set_state(struct task_ctx *tctx, enum task_state state)
 /* Charges @p for its run, and its job for the run and the fair share of the time since the last charge. */
 static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	u64 ran_ns = charge(p, tctx);
+	u64 ran_ns = charge(p, tctx, cctx);
 
 	if (!is_kthread(p))
 		balance_boosts(cctx, tctx->boosted, ran_ns);
+	update_sums(tctx);
 	advance_share_clock(cctx, scx_bpf_task_cpu(p), now);
 	account(p, tctx, ran_ns, take_fair_share(p, tctx, cctx), false);
 }
@@ -79,7 +80,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
 	if (cctx) {
 		place_woken(p, tctx, cctx, cpu);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, next_slice(tctx, false), 0);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), 0);
 	}
 	return cpu;
 }
@@ -101,9 +102,9 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 			 u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
-	u64 slice_ns = next_slice(tctx, !woken);
+	u64 slice_ns = woken ? begin_slice(tctx, current_policy()->slice_ns) : resume_slice(tctx);
 
-	if (woken && cctx->curr_weight && !cctx->curr_kthread &&
+	if (woken && cctx->curr_scale && !cctx->curr_kthread &&
 	    vtime_before(tctx->vtime + WAKE_MARGIN_NS, running_vtime(cctx, scx_bpf_now()))) {
 		count(COSCHED_COUNTER_preemptions);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
@@ -124,7 +125,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			    u64 enq_flags)
 {
-	u64 slice_ns = next_slice(tctx, false);
+	u64 slice_ns = begin_slice(tctx, tctx->granted_ns);
 
 	if (enq_flags & SCX_ENQ_WAKEUP) {
 		tctx->boosted = 1;
@@ -134,15 +135,6 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	}
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
 	request_boost(tctx, cctx, cpu);
-}
-
-/*
- * The vtime of the task that would run on @cpu instead of one that is being enqueued: for a task that wakes,
- * the running one; for one that is being switched out, its successor, which is no longer in the queue.
- */
-static u64 successor_vtime(struct cpu_ctx *cctx, s32 cpu, u64 enq_flags)
-{
-	return enq_flags & SCX_ENQ_WAKEUP ? running_vtime(cctx, scx_bpf_now()) : cctx->next_vtime;
 }
 
 void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
@@ -158,7 +150,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 
 	/* A kernel thread runs at once. One that uses up its slice has no claim to the next one. */
 	if (is_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, next_slice(tctx, false),
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns),
 				   enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
@@ -168,11 +160,12 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	else
 		place_on_cpu(tctx, cctx, cpu);
 	bound_debt(p, tctx, cctx, cpu);
+	update_sums(tctx);
 
 	if (tctx->boost == BOOST_RESUMED)
 		__sync_lock_test_and_set(&cctx->demand, 1);
-	else if (!tctx->denied && arrivals_demand() && has_message(tctx) &&
-		 demand_granted(tctx, cctx, 0, successor_vtime(cctx, cpu, enq_flags), scx_bpf_now())) {
+	else if (!tctx->denied && arrivals_demand() && has_demand(tctx) &&
+		 demand_granted(tctx, cctx, scx_bpf_now())) {
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;
 	}
@@ -194,14 +187,14 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		return false;
 	}
 	if (first && !vtime_before(tctx->vtime, first->scx.dsq_vtime)) {
-		cctx->next_vtime = first->scx.dsq_vtime;
-		granted = arrivals_demand() && has_message(tctx) &&
-			  demand_granted(tctx, cctx, 0, cctx->next_vtime, now);
+		tctx->owes = has_question(tctx);
+		granted = arrivals_demand() && has_demand(tctx) &&
+			  demand_granted(tctx, cctx, now);
 		if (!granted)
 			return false;
 	}
 	tctx->boosted = granted;
-	scx_bpf_task_set_slice(prev, next_slice(tctx, !granted));
+	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : resume_slice(tctx));
 	cctx->curr_vtime = tctx->vtime;
 	cctx->curr_since = now;
 	return true;
@@ -313,13 +306,14 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 		advance_fair_clock(tctx, cctx, cpu);
 	tctx->boost = BOOST_NONE;
 	tctx->denied = 0;
+	tctx->owes = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
 
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	cctx->curr_vtime = tctx->vtime;
 	cctx->curr_since = now;
-	cctx->curr_weight = weight_on(p, tctx, cpu);
+	cctx->curr_scale = vtime_scale(tctx, cctx, cpu);
 	cctx->curr_kthread = is_kthread(p);
 	set_state(tctx, TASK_RUNNING);
 	record_latency(tctx, now);
@@ -333,8 +327,9 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	if (!tctx || !cctx)
 		return;
 	settle(p, tctx, cctx, scx_bpf_now());
-	cctx->curr_weight = 0;
+	cctx->curr_scale = 0;
 	cctx->curr_kthread = 0;
+	tctx->owes = runnable && has_question(tctx);
 	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
 	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving ? BOOST_RESUMED : BOOST_NONE;
 	tctx->boosted = 0;
@@ -351,8 +346,14 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 {
 	u64 tick_ns = NSEC_PER_SEC / (CONFIG_HZ ?: 250);
 
-	if (p->scx.slice && p->scx.slice < tick_ns / 2)
-		scx_bpf_task_set_slice(p, 0);
+	struct task_ctx *tctx;
+
+	if (!p->scx.slice || p->scx.slice >= tick_ns / 2)
+		return;
+	scx_bpf_task_set_slice(p, 0);
+	tctx = task_ctx_of(p);
+	if (tctx)
+		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
 }
 
 void BPF_STRUCT_OPS(cosched_enable, struct task_struct *p)

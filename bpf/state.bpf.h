@@ -33,16 +33,16 @@ struct cpu_ctx {
 	u64 share_clock;	/* ns of CPU that a task of weight 100 should have had here */
 	u64 share_at;		/* when share_clock was last advanced */
 	u32 nr_runnable;
+	u64 vtime_sum;		/* of what is runnable here; wraps, and so do all sums and differences with it */
 
 	/* The running task, for whoever asks whether a boost over it is fair. */
-	u64 curr_weight;	/* effective; 0: idle, or not ours */
+	u64 curr_scale;		/* vtime_scale(); 0: idle, or not ours */
 	u64 curr_vtime;		/* at curr_since */
 	u64 curr_since;
 	u32 curr_kthread;
 
 	/* Demand (demand.bpf.h). */
 	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
-	u64 next_vtime;		/* of the task that the last dispatch left to run next */
 	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
 	u32 starving;		/* boosts wait until the fair order has had its turn */
 };
@@ -79,6 +79,7 @@ struct task_ctx {
 	/* The fair order. */
 	u64 vtime;		/* CPU time over weight, on the fair clock of @cpu */
 	u64 slice_vtime;	/* vtime when the present slice began: the place in the queue */
+	u64 slice_ns;		/* the length of the present slice */
 	u64 slice_used_ns;	/* of the present slice */
 	u64 charged_ns;		/* sum_exec_runtime up to which vtime is charged */
 	s32 cpu;		/* whose fair clock vtime is on; -1: none yet */
@@ -86,6 +87,7 @@ struct task_ctx {
 	/* The sums of weights of a CPU that this task is part of (weights.bpf.h). */
 	s32 sum_cpu;		/* -1: none */
 	u32 sum_weight;
+	u64 sum_vtime;
 	u32 sum_group;
 	u32 group;		/* of the cgroup that it is in */
 	u64 share_seen;		/* share_clock of sum_cpu up to which the fair share is counted */
@@ -102,10 +104,12 @@ struct task_ctx {
 	u32 boost;		/* enum boost: waits in the queue to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */
 	u32 denied;		/* the gate has denied it, and is to be asked again */
+	u32 owes;		/* was stopped between reading a message and answering it */
 	u32 yields;		/* has called sched_yield() */
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;
+	u64 granted_ns;		/* how long the boost that was granted last is to run */
 };
 
 struct {

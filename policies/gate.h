@@ -31,4 +31,13 @@ static inline u32 cosched_gate_decide(const struct cosched_policy *policy,
 	}
 }
 
+/* For how long a boost that the gate grants lasts, in ns on the fair clock: a slice at most. */
+static inline u64 cosched_gate_slice(const struct cosched_policy *policy,
+				     const struct cosched_demand *demand)
+{
+	if (policy->gate == COSCHED_GATE_EQUALIZING)
+		return gate_equalizing_slice(policy, demand);
+	return policy->slice_ns;
+}
+
 #endif

@@ -23,13 +23,28 @@
 
 #include "policy.h"
 
+/* How far the receiver may go until the gate closes at @h_ns, in ns on the fair clock; 0 or less: it is closed. */
+static inline s64 gate_equalizing_room(s64 h_ns, const struct cosched_demand *demand)
+{
+	return cosched_sub_s64(demand->running_ran_ns, cosched_add_s64(demand->receiver_ran_ns, h_ns));
+}
+
 static inline u32 gate_equalizing_allows(const struct cosched_policy *policy,
 					 const struct cosched_demand *demand)
 {
-	s64 threshold_ns = cosched_add_s64(demand->receiver_ran_ns, policy->h_ns);
+	s64 h_ns = policy->h_ns < 0 && demand->denied ? policy->h_ns / 2 : policy->h_ns;
 
-	return threshold_ns < demand->running_ran_ns ? COSCHED_REASON_lags
-						     : COSCHED_REASON_not_behind;
+	return gate_equalizing_room(h_ns, demand) > 0 ? COSCHED_REASON_lags : COSCHED_REASON_not_behind;
+}
+
+static inline u64 gate_equalizing_slice(const struct cosched_policy *policy,
+					const struct cosched_demand *demand)
+{
+	s64 room_ns = gate_equalizing_room(policy->h_ns, demand);
+
+	if (room_ns <= 0)
+		return 0;
+	return (u64)room_ns < policy->slice_ns ? (u64)room_ns : policy->slice_ns;
 }
 
 #endif

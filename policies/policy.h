@@ -67,7 +67,7 @@ struct cosched_demand {
 	s64 receiver_ran_ns;		/* r_j: what the receiver has run, on its CPU's fair clock */
 	s64 running_ran_ns;		/* r_i: what the running task has run, on the same clock */
 	u32 nr_runnable;		/* R: runnable tasks on the CPU, the running one included */
-	u32 pad;
+	u32 denied;			/* this demand has been denied, and is asked again */
 };
 
 #define COSCHED_REASON_CASE(name, grants, help) case COSCHED_REASON_##name: return grants;
@@ -94,6 +94,15 @@ static inline s64 cosched_add_s64(s64 a, s64 b)
 	if (b < 0 && a < COSCHED_S64_MIN - b)
 		return COSCHED_S64_MIN;
 	return a + b;
+}
+
+static inline s64 cosched_sub_s64(s64 a, s64 b)
+{
+	if (b < 0 && a > COSCHED_S64_MAX + b)
+		return COSCHED_S64_MAX;
+	if (b > 0 && a < COSCHED_S64_MIN + b)
+		return COSCHED_S64_MIN;
+	return a - b;
 }
 
 static inline u64 cosched_add_u64(u64 a, u64 b)
