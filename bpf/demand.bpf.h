@@ -21,100 +21,6 @@
 #define COSCHED_DEMAND_BPF_H
 
 /*
- * Does the socket at @addr hold data? The socket may be gone, for nobody holds a reference. Reads through such
- * a pointer are safe, and what they find is believed only if it is a socket that names itself.
- */
-static bool holds_message(u64 addr)
-{
-	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
-	struct socket *sock = sk->sk_socket;
-
-	if (!sock || (u64)sock->sk != addr)
-		return false;
-	switch (sk->sk_protocol) {
-	case IPPROTO_TCP: {
-		struct tcp_sock *tp = bpf_core_cast((void *)addr, struct tcp_sock);
-
-		return tp->copied_seq != tp->rcv_nxt || sk->sk_backlog.len;
-	}
-	case IPPROTO_UDP: {
-		struct udp_sock *up = bpf_core_cast((void *)addr, struct udp_sock);
-
-		return sk->sk_receive_queue.qlen || up->reader_queue.qlen;
-	}
-	default:
-		return sk->sk_receive_queue.qlen;
-	}
-}
-
-/*
- * Has a message been read from the socket at @addr that is not answered yet? TCP knows: in a dialogue it owes the peer
- * an acknowledgement until it has data to send it along with.
- */
-static bool owes_answer(u64 addr)
-{
-	struct inet_connection_sock *icsk;
-	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
-	struct socket *sock = sk->sk_socket;
-
-	if (!sock || (u64)sock->sk != addr || sk->sk_protocol != IPPROTO_TCP)
-		return false;
-	icsk = bpf_core_cast((void *)addr, struct inet_connection_sock);
-	return icsk->icsk_ack.pending & ICSK_ACK_SCHED;
-}
-
-static bool has_message(const struct task_ctx *tctx)
-{
-	u32 i;
-
-	for (i = 0; i < TASK_ENDPOINTS; i++) {
-		u64 addr = READ_ONCE(tctx->endpoints[i]);
-
-		if (addr && holds_message(addr))
-			return true;
-	}
-	return tctx->more_endpoints;
-}
-
-static bool has_question(const struct task_ctx *tctx)
-{
-	u32 i;
-
-	for (i = 0; i < TASK_ENDPOINTS; i++) {
-		u64 addr = READ_ONCE(tctx->endpoints[i]);
-
-		if (addr && owes_answer(addr))
-			return true;
-	}
-	return false;
-}
-
-static bool has_demand(const struct task_ctx *tctx)
-{
-	return tctx->owes || has_message(tctx);
-}
-
-/* A message for @tctx has arrived at the socket at @addr: has_message() is to look there from now on. */
-static void remember_endpoint(struct task_ctx *tctx, u64 addr)
-{
-	u32 i;
-
-	for (i = 0; i < TASK_ENDPOINTS; i++)
-		if (READ_ONCE(tctx->endpoints[i]) == addr)
-			return;
-	for (i = 0; i < TASK_ENDPOINTS; i++) {
-		u64 old = READ_ONCE(tctx->endpoints[i]);
-
-		if (old && holds_message(old))
-			continue;
-		if (__sync_val_compare_and_swap(&tctx->endpoints[i], old, addr) == old)
-			return;
-	}
-	/* Until it next sleeps, which a task does when it has read everything. */
-	tctx->more_endpoints = 1;
-}
-
-/*
  * Boosts may have this many times the CPU time of the fair order. Once they are that many slices ahead, the fair order
  * has one whole slice. It is what keeps `always` from starving a task until the kernel's watchdog throws the
  * scheduler out: among n others, a task waits for n * (MAX_BOOSTED_SLICES + 1) slices at most.
@@ -151,7 +57,7 @@ static u64 boost_slice(const struct task_ctx *tctx, const struct cpu_ctx *cctx, 
 
 	if (vtime_ns >= policy->slice_ns)
 		return policy->slice_ns;
-	slice_ns = vtime_ns * vtime_scale(tctx, cctx, tctx->cpu) >> SCALE_SHIFT;
+	slice_ns = vtime_ns * vtime_scale(tctx, cctx) >> SCALE_SHIFT;
 	return slice_ns > MIN_REST_NS ? slice_ns : MIN_REST_NS;
 }
 
@@ -205,10 +111,13 @@ static void request_boost(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 /* A message has arrived for @tctx, at a socket that it remembers. */
 static void demand_on_arrival(struct task_ctx *tctx)
 {
-	u32 state = __sync_fetch_and_add(&tctx->state, 0);	/* full barrier: see above */
 	s32 cpu = tctx->cpu;
 	struct cpu_ctx *cctx;
+	u32 state;
 	u64 now;
+
+	full_barrier();		/* see above */
+	state = READ_ONCE(tctx->state);
 
 	count(COSCHED_COUNTER_arrivals);
 	if (state == TASK_RUNNING) {

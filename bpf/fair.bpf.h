@@ -31,30 +31,32 @@ static bool vtime_before(u64 a, u64 b)
 }
 
 /*
- * The weight of @tctx over the average of what is runnable on @cpu, in 1 / 2^SCALE_SHIFT. At least 1.
+ * The weight of @tctx over the average of what is runnable on @cctx's CPU, in 1 / 2^SCALE_SHIFT. At least 1.
  *
  * The average makes vtime a time: among equals it is CPU time, however deep in the tree of cgroups they are, and the
  * fair clock of n runnable tasks advances by 1/n of real time, whatever their weights are.
  */
-static u64 vtime_scale(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
+static u64 vtime_scale(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	u64 weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu) << (SCALE_SHIFT - WEIGHT_SHIFT);
+	u64 weight = tctx->weight << (SCALE_SHIFT - WEIGHT_SHIFT);
 
-	return weight * (cctx->nr_runnable ?: 1) / (root_load(cpu) ?: 1) ?: 1;
+	return weight * (cctx->nr_runnable ?: 1) / (cctx->weight_sum ?: 1) ?: 1;
 }
 
 static u64 to_vtime(u64 ns, u64 scale)
 {
-	return (ns << SCALE_SHIFT) / (scale ?: 1);
+	return (ns << SCALE_SHIFT) / (scale ?: 1 << SCALE_SHIFT);
 }
 
-/* Brings the share clock of @cpu up to @now. Call before the sum of weights changes. */
-static void advance_share_clock(struct cpu_ctx *cctx, s32 cpu, u64 now)
+/* Brings the share clock up to @now. Call before the sum of weights changes. */
+static void advance_share_clock(struct cpu_ctx *cctx, u64 now)
 {
-	u64 weight_sum = root_load(cpu);
+	s64 passed_ns = now - cctx->share_at;
 
-	if (weight_sum && (s64)(now - cctx->share_at) > 0)
-		cctx->share_clock += (now - cctx->share_at) * WEIGHT_DEFAULT / weight_sum;
+	if (!passed_ns)
+		return;
+	if (passed_ns > 0 && cctx->weight_sum)
+		cctx->share_clock += passed_ns * WEIGHT_DEFAULT / cctx->weight_sum;
 	cctx->share_at = now;
 }
 
@@ -65,7 +67,7 @@ static void leave_sums(struct task_ctx *tctx)
 
 	if (!cctx)
 		return;
-	change_load(tctx->sum_group, cpu, -(s64)tctx->sum_weight);
+	change_load(cctx, tctx->sum_group, cpu, -(s32)tctx->sum_weight);
 	__sync_fetch_and_sub(&cctx->nr_runnable, 1);
 	__sync_fetch_and_sub(&cctx->vtime_sum, tctx->sum_vtime);
 	tctx->sum_cpu = -1;
@@ -73,12 +75,13 @@ static void leave_sums(struct task_ctx *tctx)
 
 static void join_sums(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	advance_share_clock(cctx, cpu, scx_bpf_now());
+	advance_share_clock(cctx, scx_bpf_now());
 	tctx->sum_cpu = cpu;
 	tctx->sum_group = tctx->group;
 	tctx->sum_weight = task_weight(p);
 	tctx->share_seen = cctx->share_clock;
-	change_load(tctx->sum_group, cpu, tctx->sum_weight);
+	change_load(cctx, tctx->sum_group, cpu, tctx->sum_weight);
+	tctx->weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu);
 	tctx->sum_vtime = tctx->vtime;
 	__sync_fetch_and_add(&cctx->nr_runnable, 1);
 	__sync_fetch_and_add(&cctx->vtime_sum, tctx->sum_vtime);
@@ -129,17 +132,17 @@ static void place_on_cpu(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * Puts @p, which wakes, on the fair clock of @cpu. A sleeper may be behind the clock by one slice at most, or it could
+ * Puts @tctx, which wakes, on the fair clock of @cpu. A sleeper may be behind the clock by one slice at most, or it could
  * save up and then hold the CPU.
  */
-static void place_woken(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+static void place_woken(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	u64 floor;
 
 	place_on_cpu(tctx, cctx, cpu);
 	if (!vtime_before(tctx->vtime, cctx->vtime_now))
 		return;
-	floor = cctx->vtime_now - to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx, cpu));
+	floor = cctx->vtime_now - to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
 	if (vtime_before(tctx->vtime, floor))
 		tctx->vtime = floor;
 }
@@ -161,12 +164,13 @@ static void advance_fair_clock(const struct task_ctx *tctx, struct cpu_ctx *cctx
  * catch up with in MAX_WAIT_NS. The rest of a debt is forgiven: nobody waits without bound for having been
  * favoured, and a change of policy or CPU does not come with a bill.
  */
-static void bound_debt(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+static void bound_debt(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
-	u64 debt = to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx, cpu)) +
-		   (u64)MAX_WAIT_NS / (cctx->nr_runnable ?: 1);
-	u64 ceiling = cctx->vtime_now + debt;
+	u64 ceiling = cctx->vtime_now + (u64)MAX_WAIT_NS / (cctx->nr_runnable ?: 1);
 
+	if (!vtime_before(ceiling, tctx->vtime) && !vtime_before(ceiling, tctx->slice_vtime))
+		return;
+	ceiling += to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
 	if (vtime_before(ceiling, tctx->vtime))
 		tctx->vtime = ceiling;
 	if (vtime_before(ceiling, tctx->slice_vtime))
@@ -212,8 +216,9 @@ static u64 charge(struct task_struct *p, struct task_ctx *tctx, const struct cpu
 	u64 ran_ns = total_ns - tctx->charged_ns;
 
 	tctx->charged_ns = total_ns;
-	tctx->vtime += to_vtime(ran_ns, vtime_scale(tctx, cctx, scx_bpf_task_cpu(p)));
+	tctx->vtime += to_vtime(ran_ns, cctx->curr_scale);
 	tctx->slice_used_ns += ran_ns;
+	update_sums(tctx);
 	return ran_ns;
 }
 

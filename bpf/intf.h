@@ -21,6 +21,7 @@ enum cosched_counter {
 
 enum {
 	COSCHED_MAX_CPUS = 1024,	/* a kernel with more CPUs is refused by the loader */
+	COSCHED_MAX_GROUPS = 4096,	/* cgroups with a weight of their own; the rest counts as their parents */
 	COSCHED_MAX_JOBS = 4096,	/* jobs told apart; the rest is counted together */
 	COSCHED_LATENCY_BUCKETS = 26,	/* bucket i counts latencies <= 2^i us, the last the rest */
 };

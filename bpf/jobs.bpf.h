@@ -52,28 +52,27 @@ static struct cosched_job_stats *job_stats_of(struct task_struct *p)
 	return bpf_map_lookup_elem(&jobs, &job);
 }
 
-/* What the fair share of @p has grown by since this was last asked, in ns. */
-static u64 take_fair_share(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
+/* What the fair share of @tctx has grown by since this was last asked, in ns. */
+static u64 take_fair_share(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	u64 share = cctx->share_clock - tctx->share_seen;
 
 	tctx->share_seen = cctx->share_clock;
-	return share * effective_weight(tctx->sum_group, tctx->sum_weight, tctx->sum_cpu) / (WEIGHT_DEFAULT << WEIGHT_SHIFT);
+	return share * tctx->weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT);
 }
 
 /*
- * The fair share of @p, which wakes, of the time that it awaited a message on @cpu. The clock ran without its
+ * The fair share of @tctx, which wakes, of the time that it awaited a message on @cctx's CPU. The clock ran without its
  * weight meanwhile, so it is scaled to what it would have been with it.
  */
-static u64 awaited_share(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+static u64 awaited_share(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	u64 weight_sum = root_load(cpu) << WEIGHT_SHIFT;
-	u64 weight = effective_weight(tctx->group, task_weight(p), cpu);
+	u64 weight_sum = cctx->weight_sum << WEIGHT_SHIFT;
 	u64 share = cctx->share_clock - tctx->share_seen;
 
 	if (!weight_sum)
 		return 0;
-	return share * weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT) * weight_sum / (weight_sum + weight);
+	return share * tctx->weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT) * weight_sum / (weight_sum + tctx->weight);
 }
 
 /*

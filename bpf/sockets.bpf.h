@@ -13,7 +13,7 @@
  *	may come	sock_alloc_file, __inet_accept, unix_accept: whoever makes a socket will read it
  *
  * All but the arrivals tell which task to run for the next message. What has been consumed needs no hook: see
- * has_message() in demand.bpf.h.
+ * endpoints.bpf.h.
  *
  * The backlog matters. A spinning receiver is often preempted inside receive, where it holds its socket's
  * lock; packets that come then wait in the backlog and sock_def_readable is not called until that task runs

@@ -33,6 +33,7 @@ struct cpu_ctx {
 	u64 share_clock;	/* ns of CPU that a task of weight 100 should have had here */
 	u64 share_at;		/* when share_clock was last advanced */
 	u32 nr_runnable;
+	u64 weight_sum;		/* of what is runnable here, at the root of the tree of cgroups */
 	u64 vtime_sum;		/* of what is runnable here; wraps, and so do all sums and differences with it */
 
 	/* The running task, for whoever asks whether a boost over it is fair. */
@@ -45,7 +46,7 @@ struct cpu_ctx {
 	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
 	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
 	u32 starving;		/* boosts wait until the fair order has had its turn */
-};
+} __attribute__((aligned(128)));	/* two cache lines, which are fetched together, and no other CPU's */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -89,6 +90,7 @@ struct task_ctx {
 	u32 sum_weight;
 	u64 sum_vtime;
 	u32 sum_group;
+	u64 weight;		/* effective, as of when it became runnable or started to run */
 	u32 group;		/* of the cgroup that it is in */
 	u64 share_seen;		/* share_clock of sum_cpu up to which the fair share is counted */
 
@@ -124,13 +126,26 @@ static struct task_ctx *task_ctx_of(struct task_struct *p)
 	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
 }
 
+/* On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. */
+static void full_barrier(void)
+{
+	u32 own = 0;
+
+	__sync_fetch_and_add(&own, 1);
+}
+
+static bool is_kthread(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD;
+}
+
 /*
  * A pid says which task to look up, the start time whether it still is the one that was meant. Not kept in
  * the context: a task has no start time yet when ops.init_task() sees it.
  */
 static u64 task_id(const struct task_struct *p)
 {
-	return (p->start_boottime / NSEC_PER_MSEC) << 32 | (u32)p->pid;
+	return (p->start_boottime >> 20) << 32 | (u32)p->pid;	/* to a millisecond or so */
 }
 
 static u32 task_id_pid(u64 id)

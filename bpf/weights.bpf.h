@@ -15,7 +15,7 @@
  * queue and settle both sums without the other's lock.
  *
  * Where it hurts: a charge walks up the tree, and the scale is that of the moment of the charge, not an integral over
- * the slice. A group beyond MAX_GROUPS counts as part of its parent.
+ * the slice. A group beyond COSCHED_MAX_GROUPS counts as part of its parent.
  */
 #ifndef COSCHED_WEIGHTS_BPF_H
 #define COSCHED_WEIGHTS_BPF_H
@@ -23,7 +23,6 @@
 enum {
 	WEIGHT_DEFAULT	= 100,		/* nice 0, and cpu.weight by default */
 	WEIGHT_SHIFT	= 10,		/* effective weights carry this many fractional bits */
-	MAX_GROUPS	= 4096,
 	MAX_DEPTH	= 16,
 	ROOT_GROUP	= 0,
 };
@@ -37,28 +36,36 @@ struct group {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_GROUPS);
+	__uint(max_entries, COSCHED_MAX_GROUPS);
 	__type(key, u32);
 	__type(value, struct group);
 } groups SEC(".maps");
 
 /* Of one group on one CPU. */
 struct group_load {
-	u64 sum;		/* of the weights of its runnable tasks and groups */
-	u64 counted;		/* the weight with which it counts in its parent's sum */
+	u32 sum;		/* of the weights of its runnable tasks and groups */
+	u32 counted;		/* the weight with which it counts in its parent's sum */
 };
 
+/* All groups of CPU 0, then all of CPU 1, and so on: CPUs share no cache line. The loader sets the size. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_GROUPS);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_GROUPS);
 	__type(key, u32);
 	__type(value, struct group_load);
 } group_loads SEC(".maps");
 
+static struct group_load *group_load_of(u32 group, s32 cpu)
+{
+	u32 key = cpu * COSCHED_MAX_GROUPS + group;
+
+	return bpf_map_lookup_elem(&group_loads, &key);
+}
+
 /* From a cgroup's id to its place in the arrays. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MAX_GROUPS);
+	__uint(max_entries, COSCHED_MAX_GROUPS);
 	__type(key, u64);
 	__type(value, u32);
 } group_of_cgroup SEC(".maps");
@@ -76,46 +83,46 @@ static u32 task_weight(const struct task_struct *p)
 	return p->scx.weight ?: 1;
 }
 
-/* Adds @weight, which may be negative, to the sum of @group on @cpu, and carries it up where that matters. */
-static void change_load(u32 group, s32 cpu, s64 weight)
+/*
+ * Adds @weight, which may be negative, to the sum of @group on @cpu, and carries it up where that matters. The root's
+ * sum is the CPU's own.
+ */
+static void change_load(struct cpu_ctx *cctx, u32 group, s32 cpu, s32 weight)
 {
-	struct group_load *load;
-	struct group *g;
-	u64 before, after;
 	u32 depth;
 
-	bpf_for(depth, 0, MAX_DEPTH) {
-		load = bpf_map_lookup_percpu_elem(&group_loads, &group, cpu);
-		g = bpf_map_lookup_elem(&groups, &group);
+	for (depth = 0; depth < MAX_DEPTH && group != ROOT_GROUP; depth++) {
+		struct group_load *load = group_load_of(group, cpu);
+		struct group *g = bpf_map_lookup_elem(&groups, &group);
+		u32 before, after;
+
 		if (!load || !g)
 			return;
 		before = __sync_fetch_and_add(&load->sum, weight);
 		after = before + weight;
-		if (group == ROOT_GROUP || (before && after))
+		if (before && after)
 			return;
 		if (after) {
 			load->counted = g->weight;
 			weight = load->counted;
 		} else {
-			weight = -(s64)load->counted;
+			weight = -load->counted;
 		}
 		group = g->parent;
 	}
+	__sync_fetch_and_add(&cctx->weight_sum, weight);
 }
 
 /* The weight of a task of @weight in @group against everything else on @cpu, in 1 / 2^WEIGHT_SHIFT. At least 1. */
 static u64 effective_weight(u32 group, u32 weight, s32 cpu)
 {
 	u64 effective = (u64)weight << WEIGHT_SHIFT;
-	struct group_load *load;
-	struct group *g;
 	u32 depth;
 
-	bpf_for(depth, 0, MAX_DEPTH) {
-		if (group == ROOT_GROUP)
-			break;
-		load = bpf_map_lookup_percpu_elem(&group_loads, &group, cpu);
-		g = bpf_map_lookup_elem(&groups, &group);
+	for (depth = 0; depth < MAX_DEPTH && group != ROOT_GROUP; depth++) {
+		struct group_load *load = group_load_of(group, cpu);
+		struct group *g = bpf_map_lookup_elem(&groups, &group);
+
 		if (!load || !g)
 			break;
 		if (load->sum)
@@ -125,14 +132,6 @@ static u64 effective_weight(u32 group, u32 weight, s32 cpu)
 	return effective ?: 1;
 }
 
-static u64 root_load(s32 cpu)
-{
-	u32 root = ROOT_GROUP;
-	struct group_load *load = bpf_map_lookup_percpu_elem(&group_loads, &root, cpu);
-
-	return load ? load->sum : 0;
-}
-
 /* A new group starts with nothing runnable, whatever was left behind in its place. */
 static void clear_loads(u32 group)
 {
@@ -140,7 +139,7 @@ static void clear_loads(u32 group)
 	s32 cpu;
 
 	bpf_for(cpu, 0, nr_cpu_ids) {
-		load = bpf_map_lookup_percpu_elem(&group_loads, &group, cpu);
+		load = group_load_of(group, cpu);
 		if (load)
 			load->sum = 0;
 	}
@@ -157,7 +156,7 @@ static s32 add_group(struct cgroup *cgrp, u32 weight)
 		parent_group = find_group(parent);
 		bpf_cgroup_release(parent);
 	}
-	bpf_for(group, ROOT_GROUP + 1, MAX_GROUPS) {
+	bpf_for(group, ROOT_GROUP + 1, COSCHED_MAX_GROUPS) {
 		u32 key = group;
 		struct group *g = bpf_map_lookup_elem(&groups, &key);
 
@@ -190,18 +189,20 @@ static void reweigh_group(struct cgroup *cgrp, u32 weight)
 	u32 group = find_group(cgrp);
 	struct group *g = bpf_map_lookup_elem(&groups, &group);
 	struct group_load *load;
-	u64 before;
+	u32 before;
 	s32 cpu;
 
 	if (!g || g->cgroup != cgrp->kn->id)
 		return;
 	g->weight = weight;
 	bpf_for(cpu, 0, nr_cpu_ids) {
-		load = bpf_map_lookup_percpu_elem(&group_loads, &group, cpu);
-		if (!load || !load->sum)
+		struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+
+		load = group_load_of(group, cpu);
+		if (!cctx || !load || !load->sum)
 			continue;
 		before = __sync_lock_test_and_set(&load->counted, weight);
-		change_load(g->parent, cpu, (s64)weight - (s64)before);
+		change_load(cctx, g->parent, cpu, weight - before);
 	}
 }
 

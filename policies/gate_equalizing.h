@@ -15,8 +15,12 @@
  * fair order that follows counts boosted time like any other: h sets the grain of fairness, not its
  * long-run value.
  *
+ * A boost lasts no longer than until the gate would deny it, and a demand that has been denied is granted again only
+ * when half of what h allows is paid back. Otherwise a job would start at the very edge: its halves reach
+ * it at slightly different times, and what one runs beyond the other it spins for nothing.
+ *
  * Example, h = -40 ms: the receiver has run 120 ms, the running task 90 ms. 120 - 40 = 80 < 90: it
- * is granted, with 10 ms of lead left. At 130 ms it is denied until the others have caught up.
+ * is granted, for 10 ms. At 130 ms it is denied until the other has run more than 110 ms.
  */
 #ifndef COSCHED_GATE_EQUALIZING_H
 #define COSCHED_GATE_EQUALIZING_H

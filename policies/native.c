@@ -13,6 +13,12 @@ u32 cosched_native_gate_decide(const struct cosched_policy *policy,
 	return cosched_gate_decide(policy, demand);
 }
 
+u64 cosched_native_gate_slice(const struct cosched_policy *policy,
+			      const struct cosched_demand *demand)
+{
+	return cosched_gate_slice(policy, demand);
+}
+
 int cosched_native_reason_grants(u32 reason)
 {
 	return cosched_reason_grants(reason);

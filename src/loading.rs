@@ -72,6 +72,7 @@ fn attempt<'a>(
     // The first attempt has said which hooks are missing.
     hooks::prepare(skel.open_object_mut(), btf, with_hooks, start.quiet || !with_hooks);
     configure(&mut skel, start)?;
+    size_maps(&mut skel)?;
     finish(skel)
 }
 
@@ -101,6 +102,11 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
         Err(error) => warn!("the CPUs' caches are unknown, all count as one: {}", one_line(&format!("{error:#}"))),
     }
     Ok(())
+}
+
+fn size_maps(skel: &mut OpenBpfSkel<'_>) -> Result<()> {
+    let entries = intf::COSCHED_MAX_GROUPS * *NR_CPU_IDS as u32;
+    skel.maps.group_loads.set_max_entries(entries).context("cannot set the size of the map of cgroup weights")
 }
 
 fn finish(mut skel: OpenBpfSkel<'_>) -> Result<BpfSkel<'_>> {

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a CPU runs next: a boosted task, the one that runs already, the first of its queue, or work of another CPU.
+ */
+#ifndef COSCHED_DISPATCH_BPF_H
+#define COSCHED_DISPATCH_BPF_H
+
+/*
+ * @prev has used its slice, or was asked to yield the CPU: let it go on if it has a message and the gate
+ * allows, or if nobody in the queue comes before it.
+ */
+static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
+			 u64 now)
+{
+	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
+	bool granted = false;
+
+	if (first && tctx->yields) {
+		fall_behind(tctx, first->scx.dsq_vtime);
+		return false;
+	}
+	if (first && !vtime_before(tctx->vtime, first->scx.dsq_vtime)) {
+		tctx->owes = has_question(tctx);
+		granted = arrivals_demand() && has_demand(tctx) &&
+			  demand_granted(tctx, cctx, now);
+		if (!granted)
+			return false;
+	}
+	tctx->boosted = granted;
+	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : resume_slice(tctx));
+	cctx->curr_vtime = tctx->vtime;
+	cctx->curr_since = now;
+	return true;
+}
+
+/* sched_yield(): whoever is next in the queue runs before @from does again. */
+bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct task_ctx *tctx = task_ctx_of(from);
+
+	if (tctx && !to)
+		tctx->yields = 1;
+	scx_bpf_task_set_slice(from, 0);
+	return false;
+}
+
+/* An idle CPU takes work from the others, from those that share its cache first. */
+static bool steal(s32 cpu)
+{
+	u32 llc = llc_of[cpu & (COSCHED_MAX_CPUS - 1)];
+	u32 pass, i;
+
+	bpf_for(pass, 0, 2) {
+		bpf_for(i, 1, nr_cpu_ids) {
+			s32 other = cpu + i < nr_cpu_ids ? cpu + i : cpu + i - nr_cpu_ids;
+			bool near = llc_of[other & (COSCHED_MAX_CPUS - 1)] == llc;
+
+			if (near != !pass || scx_bpf_dsq_nr_queued(other) <= 0)
+				continue;
+			if (scx_bpf_dsq_move_to_local(other, 0)) {
+				count(COSCHED_COUNTER_steals);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	struct task_ctx *tctx = NULL;
+	u64 now = scx_bpf_now();
+
+	if (!cctx)
+		return;
+	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
+		tctx = task_ctx_of(prev);
+		if (tctx)
+			settle(prev, tctx, cctx, now);
+	}
+	if (dispatch_boosted(cctx, cpu, now))
+		return;
+	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
+		return;
+	if (scx_bpf_dsq_move_to_local(cpu, 0))
+		return;
+	steal(cpu);
+}
+
+#endif

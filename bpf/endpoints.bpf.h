@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Endpoints: the sockets where messages for a task arrived lately, and what they say about it.
+ *
+ * A task remembers the addresses of a few, not references: an entry may be stale, never wrong.
+ */
+#ifndef COSCHED_ENDPOINTS_BPF_H
+#define COSCHED_ENDPOINTS_BPF_H
+
+/*
+ * Is there still a socket at @addr? Nobody holds a reference. Reads through such a pointer are safe, and what they find
+ * is believed only if it is a socket that names itself.
+ */
+static bool is_socket(const struct sock *sk, u64 addr)
+{
+	struct socket *sock = sk->sk_socket;
+
+	return sock && (u64)sock->sk == addr;
+}
+
+/* Does the socket at @addr hold data? */
+static bool holds_message(u64 addr)
+{
+	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
+
+	if (!is_socket(sk, addr))
+		return false;
+	switch (sk->sk_protocol) {
+	case IPPROTO_TCP: {
+		struct tcp_sock *tp = bpf_core_cast((void *)addr, struct tcp_sock);
+
+		return tp->copied_seq != tp->rcv_nxt || sk->sk_backlog.len;
+	}
+	case IPPROTO_UDP: {
+		struct udp_sock *up = bpf_core_cast((void *)addr, struct udp_sock);
+
+		return sk->sk_receive_queue.qlen || up->reader_queue.qlen;
+	}
+	default:
+		return sk->sk_receive_queue.qlen;
+	}
+}
+
+/*
+ * Has a message been read from the socket at @addr that is not answered yet? TCP knows: in a dialogue it owes the peer
+ * an acknowledgement until it has data to send it along with.
+ */
+static bool owes_answer(u64 addr)
+{
+	struct inet_connection_sock *icsk = bpf_core_cast((void *)addr, struct inet_connection_sock);
+	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
+
+	return is_socket(sk, addr) && sk->sk_protocol == IPPROTO_TCP && icsk->icsk_ack.pending & ICSK_ACK_SCHED;
+}
+
+/* Is a message for @tctx waiting at one of the sockets that it remembers? */
+static bool has_message(const struct task_ctx *tctx)
+{
+	u32 i;
+
+	for (i = 0; i < TASK_ENDPOINTS; i++) {
+		u64 addr = READ_ONCE(tctx->endpoints[i]);
+
+		if (addr && holds_message(addr))
+			return true;
+	}
+	return tctx->more_endpoints;
+}
+
+/* Has @tctx read a message that it has not answered? Ask when it is stopped: TCP forgets in some 40 ms. */
+static bool has_question(const struct task_ctx *tctx)
+{
+	u32 i;
+
+	for (i = 0; i < TASK_ENDPOINTS; i++) {
+		u64 addr = READ_ONCE(tctx->endpoints[i]);
+
+		if (addr && owes_answer(addr))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A task that is stopped with a question in its hands has its peer waiting as much as one with a message in its
+ * socket. Half of all slices of a pair end like that, and without this nobody would ask for it to run again.
+ */
+static bool has_demand(const struct task_ctx *tctx)
+{
+	return tctx->owes || has_message(tctx);
+}
+
+/* A message for @tctx has arrived at the socket at @addr: has_message() is to look there from now on. */
+static void remember_endpoint(struct task_ctx *tctx, u64 addr)
+{
+	u32 i;
+
+	for (i = 0; i < TASK_ENDPOINTS; i++)
+		if (READ_ONCE(tctx->endpoints[i]) == addr)
+			return;
+	for (i = 0; i < TASK_ENDPOINTS; i++) {
+		u64 old = READ_ONCE(tctx->endpoints[i]);
+
+		if (old && holds_message(old))
+			continue;
+		if (__sync_val_compare_and_swap(&tctx->endpoints[i], old, addr) == old)
+			return;
+	}
+	/* Until it next sleeps, which a task does when it has read everything. */
+	tctx->more_endpoints = 1;
+}
+
+#endif

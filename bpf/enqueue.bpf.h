@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a task that is to run goes: to an idle CPU at once, ahead of the running task where a boost or the fair order
+ * has it so, else to its CPU's queue.
+ */
+#ifndef COSCHED_ENQUEUE_BPF_H
+#define COSCHED_ENQUEUE_BPF_H
+
+s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+	struct cpu_ctx *cctx;
+	bool is_idle = false;
+	s32 cpu;
+
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
+	if (cctx) {
+		place_woken(tctx, cctx, cpu);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), 0);
+	}
+	return cpu;
+}
+
+/* Work waits on a busy CPU: have an idle one come and take it, if it may. */
+static void wake_idle_cpu_for(struct task_struct *p)
+{
+	s32 cpu;
+
+	if (p->nr_cpus_allowed == 1 || is_migration_disabled(p))
+		return;
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (cpu >= 0)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* Puts @p in the queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. */
+static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
+			 u64 enq_flags)
+{
+	bool woken = enq_flags & SCX_ENQ_WAKEUP;
+	u64 slice_ns = woken ? begin_slice(tctx, current_policy()->slice_ns) : resume_slice(tctx);
+
+	if (woken && cctx->curr_scale && !cctx->curr_kthread &&
+	    vtime_before(tctx->vtime + WAKE_MARGIN_NS, running_vtime(cctx, scx_bpf_now()))) {
+		count(COSCHED_COUNTER_preemptions);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
+		return;
+	}
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
+	if (scx_bpf_test_and_clear_cpu_idle(cpu))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	else
+		wake_idle_cpu_for(p);
+}
+
+/*
+ * Has @p run next. A task that wakes goes straight to the CPU's local queue. One that is just being switched
+ * out cannot: its successor is already picked, and preempting "the running task" would hit @p itself. It
+ * goes to the queue and is taken from there as soon as the switch is done.
+ */
+static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
+			    u64 enq_flags)
+{
+	u64 slice_ns = begin_slice(tctx, tctx->granted_ns);
+
+	if (enq_flags & SCX_ENQ_WAKEUP) {
+		tctx->boosted = 1;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags |
+				   (cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT));
+		return;
+	}
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
+	request_boost(tctx, cctx, cpu);
+}
+
+void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+
+	if (!tctx || !cctx) {
+		scx_bpf_error("enqueue: pid %d has no context on CPU %d", p->pid, cpu);
+		return;
+	}
+
+	/* A kernel thread runs at once. One that uses up its slice has no claim to the next one. */
+	if (is_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns),
+				   enq_flags | SCX_ENQ_PREEMPT);
+		return;
+	}
+
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		place_woken(tctx, cctx, cpu);
+	else
+		place_on_cpu(tctx, cctx, cpu);
+	bound_debt(tctx, cctx);
+	update_sums(tctx);
+
+	if (tctx->boost == BOOST_RESUMED)
+		__sync_lock_test_and_set(&cctx->demand, 1);
+	else if (!tctx->denied && arrivals_demand() && has_demand(tctx) &&
+		 demand_granted(tctx, cctx, scx_bpf_now())) {
+		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
+		return;
+	}
+	enqueue_fair(p, tctx, cctx, cpu, enq_flags);
+}
+
+#endif

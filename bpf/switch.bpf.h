@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A task becomes runnable, runs, stops, sleeps: what it used is charged, and its state is set where an arrival on
+ * another CPU looks for it.
+ */
+#ifndef COSCHED_SWITCH_BPF_H
+#define COSCHED_SWITCH_BPF_H
+
+static void set_state(struct task_ctx *tctx, enum task_state state)
+{
+	__sync_lock_test_and_set(&tctx->state, state);	/* full barrier: see demand.bpf.h */
+}
+
+/* Charges @p for its run, and its job for the run and the fair share of the time since the last charge. */
+static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+{
+	u64 ran_ns = charge(p, tctx, cctx);
+
+	if (!is_kthread(p))
+		balance_boosts(cctx, tctx->boosted, ran_ns);
+	advance_share_clock(cctx, now);
+	account(p, tctx, ran_ns, take_fair_share(tctx, cctx), false);
+}
+
+void BPF_STRUCT_OPS(cosched_runnable, struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+
+	if (!tctx || !cctx)
+		return;
+	if (tctx->awaits && tctx->cpu == cpu) {
+		advance_share_clock(cctx, scx_bpf_now());
+		account(p, tctx, 0, awaited_share(tctx, cctx), false);
+	}
+	join_sums(p, tctx, cctx, cpu);
+	set_state(tctx, TASK_QUEUED);
+}
+
+void BPF_STRUCT_OPS(cosched_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+	struct cpu_ctx *cctx = tctx ? cpu_ctx_of(tctx->sum_cpu) : NULL;
+
+	if (!cctx)
+		return;
+	advance_share_clock(cctx, scx_bpf_now());
+	leave_sums(tctx);
+}
+
+void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	u64 now = scx_bpf_now();
+
+	if (!tctx || !cctx)
+		return;
+	count(COSCHED_COUNTER_context_switches);
+	place_on_cpu(tctx, cctx, cpu);
+	if (tctx->sum_cpu != cpu) {
+		leave_sums(tctx);
+		join_sums(p, tctx, cctx, cpu);
+	}
+
+	if (tctx->boosted) {
+		count(COSCHED_COUNTER_boosts);
+		tctx->unposted_boosts++;
+	}
+	if (!is_kthread(p))
+		advance_fair_clock(tctx, cctx, cpu);
+	tctx->boost = BOOST_NONE;
+	tctx->denied = 0;
+	tctx->owes = 0;
+	tctx->awaits = 0;
+	tctx->yields = 0;
+
+	tctx->charged_ns = p->se.sum_exec_runtime;
+	cctx->curr_vtime = tctx->vtime;
+	cctx->curr_since = now;
+	tctx->weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu);
+	cctx->curr_scale = vtime_scale(tctx, cctx);
+	cctx->curr_kthread = is_kthread(p);
+	set_state(tctx, TASK_RUNNING);
+	record_latency(tctx, now);
+}
+
+void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+	struct cpu_ctx *cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
+
+	if (!tctx || !cctx)
+		return;
+	settle(p, tctx, cctx, scx_bpf_now());
+	cctx->curr_scale = 0;
+	cctx->curr_kthread = 0;
+	tctx->owes = runnable && has_question(tctx);
+	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
+	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving ? BOOST_RESUMED : BOOST_NONE;
+	tctx->boosted = 0;
+	if (!runnable)
+		tctx->more_endpoints = 0;
+	set_state(tctx, runnable ? TASK_QUEUED : TASK_BLOCKED);
+}
+
+/*
+ * A slice can only end at a tick. One that would end less than half a tick from now ends now: otherwise a
+ * slice that began just after a tick would last a whole tick too long, on some nodes and not on others.
+ */
+void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
+{
+	u64 tick_ns = NSEC_PER_SEC / (CONFIG_HZ ?: 250);
+
+	struct task_ctx *tctx;
+
+	if (!p->scx.slice || p->scx.slice >= tick_ns / 2)
+		return;
+	scx_bpf_task_set_slice(p, 0);
+	tctx = task_ctx_of(p);
+	if (tctx)
+		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
+}
+
+#endif
