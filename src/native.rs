@@ -18,6 +18,7 @@ unsafe extern "C" {
     static cosched_reason_names: [*const c_char; NR_REASONS];
     static cosched_reason_helps: [*const c_char; NR_REASONS];
     fn cosched_native_gate_decide(policy: *const intf::cosched_policy, demand: *const intf::cosched_demand) -> u32;
+    fn cosched_native_gate_slice(policy: *const intf::cosched_policy, demand: *const intf::cosched_demand) -> u64;
     fn cosched_native_reason_grants(reason: u32) -> i32;
 }
 
@@ -82,6 +83,16 @@ pub fn reasons() -> &'static [Reason] {
 pub fn decide(policy: &intf::cosched_policy, demand: &intf::cosched_demand) -> u32 {
     // SAFETY: a pure function that reads its two arguments.
     unsafe { cosched_native_gate_decide(policy, demand) }
+}
+
+/// For how long a boost lasts if [`decide`] grants it: in ns on the fair clock of the receiver's CPU, from 0 to
+/// `policy.slice_ns`. Under the equalizing gate it ends no later than the receiver's lead reaches -h, so it is 0
+/// where that gate is closed and, for a slice of at least 1 ns, at least 1 where it grants. Any input is allowed.
+/// The number says nothing of whether the boost is granted: the other gates, and one that nobody knows, yield a
+/// whole slice always.
+pub fn slice(policy: &intf::cosched_policy, demand: &intf::cosched_demand) -> u64 {
+    // SAFETY: a pure function that reads its two arguments.
+    unsafe { cosched_native_gate_slice(policy, demand) }
 }
 
 /// Whether `reason` grants. A number that is no reason does not.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the rules decide the same in the kernel and natively, bit for bit. The same random rows go
-//! through a BPF program, by test_run on this machine's kernel, and through the native function.
+//! Claim: the rules decide the same in the kernel and natively, and grant for as long, bit for bit. The same
+//! random rows go through a BPF program, by test_run on this machine's kernel, and through the native functions.
 //!
 //! It needs root and BTF, not sched_ext.
 
@@ -25,6 +25,8 @@ const SEED: u64 = 0x5ca1_ab1e_0ddb_a115;
 struct Row {
     policy: cosched_policy,
     demand: cosched_demand,
+    /// For how long the boost would last: the program's second answer.
+    slice_ns: u64,
 }
 
 /// splitmix64: the rows are the same on every machine.
@@ -68,12 +70,19 @@ impl Random {
             1 => [i32::MIN, i32::MAX, -64, 64, -63, 63][self.below(6) as usize],
             _ => self.below(140) as i32 - 70,
         };
+        let (receiver_ran_ns, running_ran_ns) = (self.signed(), self.signed());
+        // Random times are far apart. What h decides is near the lag, and after a denial near twice the lag.
+        let lag = running_ran_ns.wrapping_sub(receiver_ran_ns);
+        let h_ns = match self.below(4) {
+            0 => lag.wrapping_mul(1 + self.below(2) as i64).wrapping_add(self.below(5) as i64 - 2),
+            _ => self.signed(),
+        };
         Row {
             policy: cosched_policy {
                 arrival: if self.below(16) == 0 { self.below(4) as u32 } else { 1 },
                 gate: self.below(4) as u32,
                 slice_ns: self.number(),
-                h_ns: self.signed(),
+                h_ns,
                 rate_constant_ns: self.signed(),
                 rate_exponent: exponent,
                 pad: 0,
@@ -81,11 +90,13 @@ impl Random {
             demand: cosched_demand {
                 now_ns: self.number(),
                 last_boost_ns: self.number(),
-                receiver_ran_ns: self.signed(),
-                running_ran_ns: self.signed(),
+                receiver_ran_ns,
+                running_ran_ns,
                 nr_runnable: self.number() as u32,
-                pad: 0,
+                denied: if self.below(2) == 0 { 0 } else { self.number() as u32 },
             },
+            // Garbage, so that an answer that the program did not write is not taken for one.
+            slice_ns: self.next(),
         }
     }
 }
@@ -104,6 +115,7 @@ fn the_kernel_and_the_native_build_decide_alike() {
 
     let mut random = Random(SEED);
     let mut seen = vec![0u32; native::reasons().len()];
+    let (mut cut_short, mut held_back) = (0u32, 0u32);
     for n in 0..ROWS {
         let row = random.row();
         let mut context = row;
@@ -112,12 +124,19 @@ fn the_kernel_and_the_native_build_decide_alike() {
         let input = ProgramInput { context_in: Some(bytes), ..Default::default() };
         let kernel = skel.progs.decide_row.test_run(input).expect("the program runs").return_value;
         let native = native::decide(&row.policy, &row.demand);
-        assert_eq!(kernel, native, "row {n}: {row:?}");
+        let slice_ns = native::slice(&row.policy, &row.demand);
+        assert_eq!((kernel, context.slice_ns), (native, slice_ns), "row {n}: {row:?}");
+
+        let first_asked = cosched_demand { denied: 0, ..row.demand };
         seen[native as usize] += 1;
+        cut_short += u32::from(slice_ns > 0 && slice_ns < row.policy.slice_ns);
+        held_back += u32::from(native != native::decide(&row.policy, &first_asked));
     }
 
     // Rows that all took the same way would prove little. "starving" is the scheduler's, not a gate's.
     for (reason, count) in native::reasons().iter().zip(&seen).filter(|(r, _)| r.name != "starving") {
         assert!(*count > ROWS as u32 / 200, "only {count} rows of {ROWS} were decided by {}", reason.name);
     }
+    assert!(cut_short > ROWS as u32 / 200, "only {cut_short} rows of {ROWS} had less than a slice");
+    assert!(held_back > ROWS as u32 / 200, "only {held_back} rows of {ROWS} were denied for an earlier denial");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the gates decide as the papers say, for the papers' examples, and for no input do they wrap,
-//! crash or turn "never" into "always".
+//! Claim: the gates decide as the papers say, for the papers' examples, a boost lasts no longer than its gate
+//! stays open, and for no input do they wrap, crash or turn "never" into "always".
 
 use proptest::prelude::*;
 use scx_cosched::bpf::intf::{
@@ -25,7 +25,7 @@ fn policy(gate: u32) -> cosched_policy {
 }
 
 const IDLE: cosched_demand =
-    cosched_demand { now_ns: 0, last_boost_ns: 0, receiver_ran_ns: 0, running_ran_ns: 0, nr_runnable: 0, pad: 0 };
+    cosched_demand { now_ns: 0, last_boost_ns: 0, receiver_ran_ns: 0, running_ran_ns: 0, nr_runnable: 0, denied: 0 };
 
 fn reason(policy: &cosched_policy, demand: &cosched_demand) -> &'static str {
     native::reasons()[native::decide(policy, demand) as usize].name
@@ -33,6 +33,12 @@ fn reason(policy: &cosched_policy, demand: &cosched_demand) -> &'static str {
 
 fn grants(policy: &cosched_policy, demand: &cosched_demand) -> bool {
     native::grants(native::decide(policy, demand))
+}
+
+/// A policy under the gate `equalizing` and a demand that it has not denied, times in ms: h, r_j, r_i.
+fn equalizing(h: i64, receiver: i64, running: i64) -> (cosched_policy, cosched_demand) {
+    let policy = cosched_policy { h_ns: h * MS, ..policy(EQUALIZING) };
+    (policy, cosched_demand { receiver_ran_ns: receiver * MS, running_ran_ns: running * MS, ..IDLE })
 }
 
 #[test]
@@ -65,9 +71,117 @@ fn equalizing_compares_lag_with_h() {
         (-30, 0, -20, "lags"),
         (-20, 0, -30, "not_behind"),
     ] {
-        let policy = cosched_policy { h_ns: h * MS, ..policy(EQUALIZING) };
-        let demand = cosched_demand { receiver_ran_ns: receiver * MS, running_ran_ns: running * MS, ..IDLE };
+        let (policy, demand) = equalizing(h, receiver, running);
         assert_eq!(reason(&policy, &demand), expected, "r_j {receiver} h {h} r_i {running}");
+    }
+}
+
+#[test]
+fn a_gate_that_denied_opens_again_at_half_of_a_negative_h() {
+    // All in ms: h, the receiver's lead; then the answer at first, and after a denial.
+    for (h, lead, at_first, after_denial) in [
+        (-80, 39, "lags", "lags"),
+        (-80, 40, "lags", "not_behind"),
+        (-80, 50, "lags", "not_behind"),
+        (-80, 79, "lags", "not_behind"),
+        (-80, 80, "not_behind", "not_behind"),
+        (-80, -500, "lags", "lags"),
+        // From h = 0 on the receiver has to lag anyway, and half of a positive h would open the gate earlier.
+        (0, -1, "lags", "lags"),
+        (0, 0, "not_behind", "not_behind"),
+        (80, -81, "lags", "lags"),
+        (80, -80, "not_behind", "not_behind"),
+        (80, -50, "not_behind", "not_behind"),
+    ] {
+        // The running task may be anywhere on the fair clock: only the lead counts.
+        for running in [-1000, 0, 1000] {
+            let (policy, demand) = equalizing(h, running + lead, running);
+            assert_eq!(reason(&policy, &demand), at_first, "h {h} lead {lead} r_i {running}");
+            for denied in [1, 2, u32::MAX] {
+                let again = cosched_demand { denied, ..demand };
+                assert_eq!(reason(&policy, &again), after_denial, "h {h} lead {lead} r_i {running} denied {denied}");
+            }
+        }
+    }
+}
+
+#[test]
+fn half_of_the_smallest_h_is_no_h() {
+    let policy = cosched_policy { h_ns: -1, ..policy(EQUALIZING) };
+    assert_eq!(reason(&policy, &IDLE), "lags");
+    assert_eq!(reason(&policy, &cosched_demand { denied: 1, ..IDLE }), "not_behind");
+}
+
+#[test]
+fn a_boost_lasts_a_slice_or_until_the_gate_closes() {
+    // All in ms: r_j, h, r_i, and the time granted of a slice of 20.
+    for (receiver, h, running, expected) in [
+        // The gate stays open for longer than a slice, for just one, for less, and not at all.
+        (0, 0, 100, 20),
+        (80, 0, 100, 20),
+        (81, 0, 100, 19),
+        (99, 0, 100, 1),
+        (100, 0, 100, 0),
+        (500, 0, 100, 0),
+        // h > 0: the receiver stops h short of the running task.
+        (0, 5, 30, 20),
+        (0, 15, 30, 15),
+        (0, 30, 30, 0),
+        // h < 0: it may get ahead by -h. The second is the header's example.
+        (0, -40, 0, 20),
+        (120, -40, 90, 10),
+        (130, -40, 90, 0),
+        // Behind the fair clock: both may be negative.
+        (-30, 0, -20, 10),
+        (-20, 0, -30, 0),
+    ] {
+        let (policy, demand) = equalizing(h, receiver, running);
+        let slice_ns = native::slice(&policy, &demand);
+        assert_eq!(slice_ns, (expected * MS) as u64, "r_j {receiver} h {h} r_i {running}");
+    }
+}
+
+#[test]
+fn after_a_denial_a_boost_may_still_use_all_of_h() {
+    // The hysteresis is there to have longer turns: it holds the start of a boost back, not its end.
+    let (policy, demand) = equalizing(-80, 39, 0);
+    let policy = cosched_policy { slice_ns: 1000 * MS as u64, ..policy };
+    let again = cosched_demand { denied: 1, ..demand };
+    assert_eq!(native::slice(&policy, &demand), 41 * MS as u64);
+    assert_eq!(native::slice(&policy, &again), 41 * MS as u64);
+}
+
+#[test]
+fn absurd_times_saturate_and_never_lengthen_a_boost() {
+    const MIN: i64 = i64::MIN;
+    const MAX: i64 = i64::MAX;
+    // In ns: r_j, h, r_i, and what is granted of the longest slice that can be written down.
+    for (receiver, h, running, expected) in [
+        (MIN, MIN, MAX, MAX),
+        (MIN, 0, MAX, MAX),
+        (-1, 0, MAX, MAX),
+        (1, 0, MAX, MAX - 1),
+        (0, MIN, 0, MAX),
+        (MAX, MIN, 0, 1),
+        (MAX, MIN, -1, 0),
+        (MAX, 0, MIN, 0),
+        (MAX, MAX, MAX, 0),
+        (MAX, 1, MAX, 0),
+        // Here the gate would be open, had the sum not saturated: in doubt it stays closed.
+        (MIN, MIN, MIN, 0),
+    ] {
+        let policy = cosched_policy { h_ns: h, slice_ns: u64::MAX, ..policy(EQUALIZING) };
+        let demand = cosched_demand { receiver_ran_ns: receiver, running_ran_ns: running, ..IDLE };
+        assert_eq!(native::slice(&policy, &demand), expected as u64, "r_j {receiver} h {h} r_i {running}");
+    }
+}
+
+#[test]
+fn gates_that_count_no_cpu_time_grant_a_whole_slice() {
+    for gate in [ALWAYS, RATE, 17] {
+        // A lead that closes the gate `equalizing` for long.
+        let (equalizing, demand) = equalizing(0, 500, 0);
+        assert_eq!(native::slice(&cosched_policy { gate, ..equalizing }, &demand), 20 * MS as u64, "gate {gate}");
     }
 }
 
@@ -120,9 +234,10 @@ fn a_rule_that_nobody_knows_denies() {
     assert_eq!(reason(&cosched_policy { arrival: 17, ..policy(ALWAYS) }, &IDLE), "no_demand");
 }
 
-/// Numbers of all sizes, and the ends of the range more often than chance would have it.
+/// Numbers of all sizes; the ends of the range more often than chance would have it, and small ones too, so that
+/// h and a lead come close to each other.
 fn any_i64() -> impl Strategy<Value = i64> {
-    prop_oneof![any::<i64>(), -1000..1000i64, Just(i64::MIN), Just(i64::MAX), Just(0)]
+    prop_oneof![1 => any::<i64>(), 4 => -1000..1000i64, 1 => Just(i64::MIN), 1 => Just(i64::MAX), 1 => Just(0)]
 }
 
 fn any_u64() -> impl Strategy<Value = u64> {
@@ -142,9 +257,15 @@ prop_compose! {
     fn any_demand()(
         now_ns in any_u64(), last_boost_ns in any_u64(), receiver_ran_ns in any_i64(),
         running_ran_ns in any_i64(), nr_runnable in prop_oneof![any::<u32>(), 0..COSCHED_MAX_CPUS],
+        denied in prop_oneof![2 => Just(0), 1 => Just(1), 1 => any::<u32>()],
     ) -> cosched_demand {
-        cosched_demand { now_ns, last_boost_ns, receiver_ran_ns, running_ran_ns, nr_runnable, pad: 0 }
+        cosched_demand { now_ns, last_boost_ns, receiver_ran_ns, running_ran_ns, nr_runnable, denied }
     }
+}
+
+/// r_i - (r_j + h) in exact numbers: how far the receiver is from where h closes the gate.
+fn exact_room(h_ns: i64, demand: &cosched_demand) -> i128 {
+    i128::from(demand.running_ran_ns) - i128::from(demand.receiver_ran_ns) - i128::from(h_ns)
 }
 
 /// The rule of thesis 4.2.1 without any shortcut: in numbers so wide that nothing saturates. Multiplied by
@@ -165,6 +286,41 @@ proptest! {
     #[test]
     fn every_input_has_an_answer(policy in any_policy(0..4), demand in any_demand()) {
         prop_assert!((native::decide(&policy, &demand) as usize) < native::reasons().len());
+        prop_assert!(native::slice(&policy, &demand) <= policy.slice_ns);
+    }
+
+    #[test]
+    fn a_grant_is_worth_some_time(policy in any_policy(0..4), demand in any_demand()) {
+        // No operator can set a slice of nothing.
+        let policy = cosched_policy { slice_ns: policy.slice_ns.max(1), ..policy };
+        prop_assert!(!grants(&policy, &demand) || native::slice(&policy, &demand) > 0);
+    }
+
+    #[test]
+    fn a_boost_never_carries_the_lead_beyond_h(policy in any_policy(EQUALIZING..RATE), demand in any_demand()) {
+        // Where a sum saturates too: it does so on the side of the shorter boost.
+        let slice_ns = native::slice(&policy, &demand);
+        let lead = i128::from(demand.receiver_ran_ns) - i128::from(demand.running_ran_ns);
+        prop_assert!(slice_ns == 0 || lead + i128::from(slice_ns) <= -i128::from(policy.h_ns));
+    }
+
+    #[test]
+    fn a_boost_is_as_long_as_the_room_unless_a_sum_saturates(
+        policy in any_policy(EQUALIZING..RATE), demand in any_demand(),
+    ) {
+        let sum = i128::from(demand.receiver_ran_ns) + i128::from(policy.h_ns);
+        let room = exact_room(policy.h_ns, &demand);
+        if i64::try_from(sum).is_ok() && i64::try_from(room).is_ok() {
+            let expected = room.clamp(0, i128::from(policy.slice_ns));
+            prop_assert_eq!(i128::from(native::slice(&policy, &demand)), expected);
+        }
+    }
+
+    #[test]
+    fn a_denial_never_opens_a_gate(policy in any_policy(0..4), demand in any_demand()) {
+        let again = cosched_demand { denied: demand.denied.max(1), ..demand };
+        let first = cosched_demand { denied: 0, ..demand };
+        prop_assert!(!grants(&policy, &again) || grants(&policy, &first));
     }
 
     #[test]
@@ -234,9 +390,10 @@ proptest! {
         policy in any_policy(EQUALIZING..RATE), demand in any_demand(),
     ) {
         let policy = cosched_policy { arrival: DEMAND, ..policy };
-        let sum = i128::from(demand.receiver_ran_ns) + i128::from(policy.h_ns);
+        let h_ns = if demand.denied != 0 { policy.h_ns.max(policy.h_ns / 2) } else { policy.h_ns };
+        let sum = i128::from(demand.receiver_ran_ns) + i128::from(h_ns);
         if i64::try_from(sum).is_ok() {
-            prop_assert_eq!(grants(&policy, &demand), sum < i128::from(demand.running_ran_ns));
+            prop_assert_eq!(grants(&policy, &demand), exact_room(h_ns, &demand) > 0);
         }
     }
 }
