@@ -4,6 +4,7 @@
 #   make test       unit, property and differential tests, and the scheduler in a VM
 #   make            build target/release/scx_cosched
 #   make bench-local what "local" costs against EEVDF on hackbench (about 5 minutes)
+#   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
 #   make lint       formatting and warnings
 #   make install    into $(DESTDIR)$(PREFIX)/bin
 
@@ -11,7 +12,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 binary := target/release/scx_cosched
 
-.PHONY: all setup build demo test unit vm-test bench-local lint install clean
+.PHONY: all setup build demo test unit vm-test bench-local bench-policies lint install clean
 
 all: build
 
@@ -35,6 +36,9 @@ vm-test: build
 
 bench-local: build
 	@tests/vm/bench-local
+
+bench-policies: build
+	@tests/vm/bench-policies --peer
 
 lint: setup
 	$(CARGO) fmt --check

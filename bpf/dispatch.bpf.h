@@ -50,12 +50,14 @@ static bool steal(s32 cpu)
 	u32 llc = llc_of[cpu & (COSCHED_MAX_CPUS - 1)];
 	u32 pass, i;
 
+	if (!any_queued())
+		return false;
 	bpf_for(pass, 0, 2) {
 		bpf_for(i, 1, nr_cpu_ids) {
 			s32 other = cpu + i < nr_cpu_ids ? cpu + i : cpu + i - nr_cpu_ids;
 			bool near = llc_of[other & (COSCHED_MAX_CPUS - 1)] == llc;
 
-			if (near != !pass || scx_bpf_dsq_nr_queued(other) <= 0)
+			if (near != !pass || !is_queued(other))
 				continue;
 			if (scx_bpf_dsq_move_to_local(other, 0)) {
 				count(COSCHED_COUNTER_steals);
@@ -85,6 +87,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (scx_bpf_dsq_move_to_local(cpu, 0))
 		return;
+	note_empty(cpu);
 	steal(cpu);
 }
 

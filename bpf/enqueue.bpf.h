@@ -13,7 +13,11 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	bool is_idle = false;
 	s32 cpu;
 
-	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	/*
+	 * Without SCX_WAKE_SYNC, which would put @p behind a waker that promises to sleep, with a CPU idle: pipes and
+	 * sockets promise it at every write, and a stream of messages then runs on one CPU.
+	 */
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, &is_idle);
 	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
 	if (cctx) {
 		place_woken(tctx, cctx, cpu);
@@ -34,6 +38,13 @@ static void wake_idle_cpu_for(struct task_struct *p)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
+/* Does the fair order have @tctx, which wakes, run instead of the running task? */
+static bool preempts(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	return cctx->curr_scale && !cctx->curr_kthread &&
+	       vtime_before(tctx->vtime + WAKE_MARGIN_NS, running_vtime(cctx, scx_bpf_now()));
+}
+
 /* Puts @p in the queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. */
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)
@@ -41,13 +52,19 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
 	u64 slice_ns = woken ? begin_slice(tctx, current_policy()->slice_ns) : resume_slice(tctx);
 
-	if (woken && cctx->curr_scale && !cctx->curr_kthread &&
-	    vtime_before(tctx->vtime + WAKE_MARGIN_NS, running_vtime(cctx, scx_bpf_now()))) {
-		count(COSCHED_COUNTER_preemptions);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
-		return;
+	if (woken && preempts(tctx, cctx)) {
+		if (scx_bpf_now() - cctx->curr_since >= MIN_RUN_NS) {
+			count(COSCHED_COUNTER_preemptions);
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
+			return;
+		}
+		cctx->preempt_at_tick = 1;
 	}
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
+	note_queued(cpu);
+	/* ops.select_cpu() has just looked for an idle CPU, and there was none. */
+	if (__COMPAT_is_enq_cpu_selected(enq_flags))
+		return;
 	if (scx_bpf_test_and_clear_cpu_idle(cpu))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	else
@@ -71,6 +88,7 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 		return;
 	}
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
+	note_queued(cpu);
 	request_boost(tctx, cctx, cpu);
 }
 
@@ -92,6 +110,9 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 
+	become_runnable(p, tctx, cctx, cpu);
+	if (tctx->state != TASK_QUEUED)
+		set_state(tctx, TASK_QUEUED);
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		place_woken(tctx, cctx, cpu);
 	else

@@ -81,16 +81,31 @@ static int note_receiver(struct sock *sk)
 	return 0;
 }
 
+/*
+ * The same for a task that reads again and again: noted once for as long as it runs without a switch. Should another
+ * thread read the socket meanwhile, on another CPU, that one counts as the receiver until then.
+ */
+static int note_reader(struct sock *sk)
+{
+	struct cpu_ctx *cctx = cpu_ctx_of(bpf_get_smp_processor_id());
+
+	if (!cctx || cctx->noted == (u64)sk)
+		return 0;
+	note_receiver(sk);
+	cctx->noted = (u64)sk;
+	return 0;
+}
+
 SEC("fentry/tcp_rcv_space_adjust")
 int BPF_PROG(on_tcp_received, struct sock *sk)
 {
-	return note_receiver(sk);
+	return note_reader(sk);
 }
 
 SEC("fentry/skb_consume_udp")
 int BPF_PROG(on_udp_received, struct sock *sk)
 {
-	return note_receiver(sk);
+	return note_reader(sk);
 }
 
 /*
@@ -101,7 +116,7 @@ static int wait_begins(struct sock *sk)
 {
 	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
 
-	note_receiver(sk);
+	note_reader(sk);
 	if (tctx)
 		tctx->awaits = 1;
 	return 0;

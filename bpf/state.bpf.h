@@ -41,6 +41,8 @@ struct cpu_ctx {
 	u64 curr_vtime;		/* at curr_since */
 	u64 curr_since;
 	u32 curr_kthread;
+	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
+	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 
 	/* Demand (demand.bpf.h). */
 	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
@@ -60,6 +62,57 @@ static struct cpu_ctx *cpu_ctx_of(s32 cpu)
 	u32 key = cpu;
 
 	return bpf_map_lookup_elem(&cpu_ctxs, &key);
+}
+
+/* On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. */
+static void full_barrier(void)
+{
+	u32 own = 0;
+
+	__sync_fetch_and_add(&own, 1);
+}
+
+/*
+ * Which CPUs may have work in their queues, so that one that goes idle need not look at all of them. Written when a
+ * queue ceases to be empty and when its CPU finds it empty, not at each enqueue.
+ */
+u64 queued_cpus[COSCHED_MAX_CPUS / 64];
+
+static u64 *queued_word(s32 cpu)
+{
+	return &queued_cpus[cpu / 64 & (COSCHED_MAX_CPUS / 64 - 1)];
+}
+
+static bool is_queued(s32 cpu)
+{
+	return READ_ONCE(*queued_word(cpu)) & 1ULL << (cpu & 63);
+}
+
+static void note_queued(s32 cpu)
+{
+	full_barrier();		/* between the queue and the bit, as in note_empty() */
+	if (!is_queued(cpu))
+		__sync_fetch_and_or(queued_word(cpu), 1ULL << (cpu & 63));
+}
+
+/* Its CPU has found the queue empty. What is queued right now is noted again. */
+static void note_empty(s32 cpu)
+{
+	if (!is_queued(cpu))
+		return;
+	__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
+	if (scx_bpf_dsq_nr_queued(cpu) > 0)
+		note_queued(cpu);
+}
+
+static bool any_queued(void)
+{
+	u32 i;
+
+	for (i = 0; i < COSCHED_MAX_CPUS / 64 && i * 64 < nr_cpu_ids; i++)
+		if (READ_ONCE(queued_cpus[i]))
+			return true;
+	return false;
 }
 
 enum task_state {
@@ -124,14 +177,6 @@ struct {
 static struct task_ctx *task_ctx_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
-}
-
-/* On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. */
-static void full_barrier(void)
-{
-	u32 own = 0;
-
-	__sync_fetch_and_add(&own, 1);
 }
 
 static bool is_kthread(const struct task_struct *p)

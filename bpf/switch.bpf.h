@@ -22,26 +22,28 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 	account(p, tctx, ran_ns, take_fair_share(tctx, cctx), false);
 }
 
-void BPF_STRUCT_OPS(cosched_runnable, struct task_struct *p, u64 enq_flags)
+/*
+ * @p is runnable on @cpu from now on. Not in ops.runnable(), since whatever becomes runnable is enqueued or run at
+ * once, and a callback less makes a wake-up cheaper.
+ */
+static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	struct task_ctx *tctx = task_ctx_of(p);
-	s32 cpu = scx_bpf_task_cpu(p);
-	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
-
-	if (!tctx || !cctx)
+	if (tctx->sum_cpu == cpu)
 		return;
+	leave_sums(tctx);
 	if (tctx->awaits && tctx->cpu == cpu) {
 		advance_share_clock(cctx, scx_bpf_now());
 		account(p, tctx, 0, awaited_share(tctx, cctx), false);
 	}
+	tctx->awaits = 0;
 	join_sums(p, tctx, cctx, cpu);
-	set_state(tctx, TASK_QUEUED);
 }
 
+/* @p leaves its CPU without having run to its sleep: for another CPU, cgroup or scheduler. */
 void BPF_STRUCT_OPS(cosched_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
-	struct cpu_ctx *cctx = tctx ? cpu_ctx_of(tctx->sum_cpu) : NULL;
+	struct cpu_ctx *cctx = tctx && tctx->sum_cpu >= 0 ? cpu_ctx_of(tctx->sum_cpu) : NULL;
 
 	if (!cctx)
 		return;
@@ -60,10 +62,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 		return;
 	count(COSCHED_COUNTER_context_switches);
 	place_on_cpu(tctx, cctx, cpu);
-	if (tctx->sum_cpu != cpu) {
-		leave_sums(tctx);
-		join_sums(p, tctx, cctx, cpu);
-	}
+	become_runnable(p, tctx, cctx, cpu);
 
 	if (tctx->boosted) {
 		count(COSCHED_COUNTER_boosts);
@@ -76,6 +75,8 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->owes = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
+	cctx->noted = 0;
+	cctx->preempt_at_tick = 0;
 
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	cctx->curr_vtime = tctx->vtime;
@@ -101,8 +102,10 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
 	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving ? BOOST_RESUMED : BOOST_NONE;
 	tctx->boosted = 0;
-	if (!runnable)
+	if (!runnable) {
 		tctx->more_endpoints = 0;
+		leave_sums(tctx);
+	}
 	set_state(tctx, runnable ? TASK_QUEUED : TASK_BLOCKED);
 }
 
@@ -113,14 +116,18 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 {
 	u64 tick_ns = NSEC_PER_SEC / (CONFIG_HZ ?: 250);
-
+	struct cpu_ctx *cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
 	struct task_ctx *tctx;
+	bool preempted;
 
-	if (!p->scx.slice || p->scx.slice >= tick_ns / 2)
+	tctx = cctx ? task_ctx_of(p) : NULL;
+	if (!tctx || !p->scx.slice)
+		return;
+	preempted = cctx->preempt_at_tick && !tctx->boosted;
+	if (!preempted && p->scx.slice >= tick_ns / 2)
 		return;
 	scx_bpf_task_set_slice(p, 0);
-	tctx = task_ctx_of(p);
-	if (tctx)
+	if (!preempted)
 		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
 }
 

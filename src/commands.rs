@@ -161,7 +161,11 @@ pub fn status_text(snapshot: &Snapshot) -> String {
     );
     let hooks = &snapshot.hooks;
     let missing = if hooks.missing.is_empty() { "none".into() } else { hooks.missing.join(", ") };
-    fact("hooks", format!("{} attached; missing: {missing}", hooks.attached.len()));
+    let resting = match hooks.resting.len() {
+        0 => String::new(),
+        n => format!(", {n} at rest, since the policy takes no arrivals"),
+    };
+    fact("hooks", format!("{} attached{resting}; missing: {missing}", hooks.attached.len()));
     fact(
         "coscheduled",
         snapshot.coscheduling_degree().map_or("no arrivals yet".into(), |d| {

@@ -30,6 +30,8 @@ pub struct Hook {
 pub struct HookStates {
     /// Names of those that observe.
     pub attached: Vec<String>,
+    /// Names of those that would, but need not: the policy takes no arrival as a demand.
+    pub resting: Vec<String>,
     /// Names of those that do not: see the warnings at the start.
     pub missing: Vec<String>,
 }
@@ -83,6 +85,16 @@ pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, quiet: bool
             warn!("hook {name} (kernel function {function}) is not in this kernel: {}", hook.consequence());
         }
     }
+}
+
+/// The states of an object's hooks while none is attached.
+pub fn at_rest(object: &Object) -> HookStates {
+    let mut states = HookStates::default();
+    for program in object.progs() {
+        let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
+        if program.autoload() { states.resting.push(hook.name) } else { states.missing.push(hook.name) }
+    }
+    states
 }
 
 /// Attaches every hook that was loaded. They observe for as long as the links live.

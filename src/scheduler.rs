@@ -20,7 +20,7 @@ use crate::hooks::{self, HookStates};
 use crate::jobs::TopJobs;
 use crate::loading::{self, Start, Storage};
 use crate::owners::Owners;
-use crate::policy::{Policy, PolicyChange, PolicyView};
+use crate::policy::{Arrival, Policy, PolicyChange, PolicyView};
 use crate::requests::Request;
 use crate::settings::Settings;
 use crate::snapshot::{self, Histogram, Memory, Snapshot};
@@ -111,9 +111,14 @@ struct Scheduler<'a, 's> {
 impl<'a, 's> Scheduler<'a, 's> {
     /// Loads and attaches. The hooks come first: they do nothing for a task that the scheduler has not seen
     /// yet, and a message that arrives while it takes over one task after the other is not lost.
+    ///
+    /// They are attached only while the policy takes arrivals as demands: one that does not costs nothing for them.
     fn attach(session: &'s mut Session, storage: &'a mut Storage) -> Result<Self> {
         let mut skel = loading::load(&session.start(), storage)?;
-        let (hook_links, hooks) = hooks::attach(skel.object());
+        let (hook_links, hooks) = match session.policy.arrival {
+            Arrival::Demand => hooks::attach(skel.object()),
+            Arrival::None => (Vec::new(), hooks::at_rest(skel.object())),
+        };
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
         let struct_ops = Some(attach_struct_ops(&mut skel)?);
         let buried_at = Instant::now();
@@ -158,6 +163,9 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// index, so the new one is written where nobody looks, and then the index is flipped.
     fn set_policy(&mut self, change: &PolicyChange) -> Result<PolicyView, String> {
         let policy = change.apply(&self.session.policy)?;
+        if policy.arrival == Arrival::Demand && self.hook_links.is_empty() {
+            (self.hook_links, self.hooks) = hooks::attach(self.skel.object());
+        }
         let bss = self.skel.maps.bss_data.as_mut().ok_or("the object has no .bss")?;
         // SAFETY: valid for as long as bss is, and everybody who may write it does so here.
         let now = unsafe { AtomicU32::from_ptr(&raw mut bss.policy_now) };
@@ -167,6 +175,10 @@ impl<'a, 's> Scheduler<'a, 's> {
         unsafe { (&raw mut bss.policies[next as usize]).write_volatile(loading::to_skeleton(&policy.to_bpf())) };
         now.store(next, Ordering::Release);
 
+        if policy.arrival == Arrival::None {
+            self.hook_links.clear();
+            self.hooks = hooks::at_rest(self.skel.object());
+        }
         let view = policy.view();
         info!("policy {} is in force", view.name);
         self.session.policy = policy;

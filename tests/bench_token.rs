@@ -97,11 +97,61 @@ fn says_what_is_wrong_with_its_arguments() {
         (vec!["hog", "--cpu", "100000"], "100000"),
         (vec!["demo", "--testbed", "three"], "three"),
         (vec!["demo", "--repeats", "0"], "--repeats"),
+        (vec!["demo", "--schedulers", "eevdf,nonsense"], "unknown policy 'nonsense' (known: "),
+        (vec!["demo", "--testbed", "two", "--node", "0"], "--peer"),
+        (vec!["policies", "--scenarios", "spin-4,nap-4"], "'nap-4' is no scenario: "),
+        (vec!["policies", "--schedulers", "peer:x"], "'peer:x' is no peer: peer:NAME=/path/to/binary is wanted"),
+        (vec!["policies", "--schedulers", "peer:x=/nowhere"], "'/nowhere' is no program that can be run"),
+        (vec!["policies", "--out", "/nowhere/summary.json"], "--out /nowhere/summary.json: give a file"),
     ] {
         let mut child = bench(&args);
         let mut error = String::new();
         child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
         assert!(!child.wait().unwrap().success(), "{args:?}");
         assert!(error.contains(what), "{args:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn what_is_wrong_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("summary.json");
+    for wrong in [["--scenarios", "spin"], ["--schedulers", "eevdf,eevdf"], ["--schedulers", "peer:eevdf=/bin/true"]] {
+        let child = bench(&[&["policies", "--out", out.to_str().unwrap()], wrong.as_slice()].concat());
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(2), "{wrong:?}");
+        assert!(!out.exists(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn the_plan_is_listed_and_not_carried_out() {
+    let args = ["--scenarios", "spin-2x2,spin-8", "--schedulers", "eevdf,peer:x=/bin/false", "--repeats", "2"];
+    let plan = succeed(bench(&[&["policies", "--dry-run", "--seconds", "3"], args.as_slice()].concat()));
+    let repeat = "spin-0 eevdf 2\nspin-2x2 eevdf 3\nspin-2x2 x 3\nspin-8 x 3\nspin-8 eevdf 3\n";
+    assert_eq!(plan, repeat.repeat(2));
+}
+
+#[test]
+fn two_jobs_at_once_have_a_row_each() {
+    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap();
+    if !set.is_set(0).unwrap() || !set.is_set(1).unwrap() {
+        eprintln!("skipped: the CPUs 0 and 1, which are the two nodes, are not both at hand");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("summary.json");
+    let args = ["--scenarios", "spin-2x1", "--schedulers", "eevdf", "--repeats", "1", "--seconds", "0.3"];
+    let text = succeed(bench(&[&["policies", "--out", out.to_str().unwrap()], args.as_slice()].concat()));
+    assert!(text.contains("1 of 2"), "{text}");
+
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap();
+    let rows = summary["results"].as_array().unwrap();
+    let brief = |key: &str| rows.iter().map(|row| row[key].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!((brief("jobs"), brief("job")), (vec![1, 2, 2], vec![0, 0, 1]));
+    assert_eq!(brief("competitors"), [0, 1, 1]);
+    for row in rows {
+        assert!(row["round_trips_per_s"]["median"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["cpu_share"].as_f64().unwrap() > 0.0, "{row}");
     }
 }

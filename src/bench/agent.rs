@@ -12,6 +12,7 @@ use super::cgroup::Cgroup;
 use super::interval::{LINGER, monotonic_ns};
 use super::lines::{self, Lines};
 use super::protocol::{Answer, Load, NodeReport, Request};
+use super::scenario::Scenario;
 use super::scheduler::Scheduler;
 use super::worker::{Line, Report};
 use super::{child, interrupt, machine};
@@ -22,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A coordinator may be busy with its other agents.
 const BETWEEN_REQUESTS: Duration = Duration::from_secs(600);
 
-/// Run experiments on this node for a coordinator (`bench demo`).
+/// Run experiments on this node for a coordinator (`bench demo`, `bench policies`).
 #[derive(Clone, Debug, clap::Args)]
 pub struct AgentArgs {
     /// Where the coordinator listens.
@@ -103,8 +104,8 @@ impl Agent {
 
     fn answer(&mut self, request: Request, requests: &Lines<TcpStream>) -> Result<Answer> {
         match request {
-            Request::Schedule(name) => {
-                let gate = self.scheduler.switch(&name)?;
+            Request::Schedule(contender) => {
+                let gate = self.scheduler.switch(&contender)?;
                 Ok(Answer::Scheduled { gate })
             }
             Request::Prepare(load) => self.prepare(load),
@@ -116,23 +117,26 @@ impl Agent {
         }
     }
 
-    /// Starts the token's process first, since the hogs would only be in its way.
+    /// Starts the tokens' processes first, since the hogs would only be in their way.
     fn prepare(&mut self, load: Load) -> Result<Answer> {
         self.workers.clear();
-        let side = match load.peer {
-            Some(peer) => ["--connect".into(), peer.to_string()],
-            None => ["--listen".into(), SocketAddr::new(self.address.ip(), 0).to_string()],
-        };
-        let [option, address] = side;
-        let receiver = load.receiver.to_string();
-        self.start("token", &["--receiver", &receiver, &option, &address], &load)?;
-        let address = self.workers[0].wait_ready()?;
-        for i in 1..=load.competitors {
+        let Scenario { receiver, jobs, competitors } = load.scenario;
+        let receiver = receiver.to_string();
+        let mut addresses = Vec::new();
+        for job in 0..jobs {
+            let (option, address) = match load.peers.get(job) {
+                Some(peer) => ("--connect", *peer),
+                None => ("--listen", SocketAddr::new(self.address.ip(), 0)),
+            };
+            self.start(&format!("token{job}"), &["--receiver", &receiver, option, &address.to_string()], &load)?;
+            addresses.extend(self.workers[job].wait_ready()?);
+        }
+        for i in 1..=competitors {
             self.start(&format!("hog{i}"), &[], &load)?;
         }
-        self.workers[1..].iter_mut().try_for_each(|hog| hog.wait_ready().map(drop))?;
+        self.workers[jobs..].iter_mut().try_for_each(|hog| hog.wait_ready().map(drop))?;
         self.load = Some(load);
-        Ok(Answer::Ready { address })
+        Ok(Answer::Ready { addresses })
     }
 
     fn start(&mut self, name: &str, options: &[&str], load: &Load) -> Result<()> {
@@ -162,8 +166,8 @@ impl Agent {
             self.workers.iter_mut().map(|worker| worker.report()).collect::<Result<Vec<_>>>()?.into_iter();
         self.workers.clear();
         self.scheduler.check()?;
-        let token = reports.next().context("no report of the token")?;
-        Ok(NodeReport { token, hogs: reports.collect() })
+        let tokens = reports.by_ref().take(load.scenario.jobs).collect();
+        Ok(NodeReport { tokens, hogs: reports.collect() })
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Child processes: this same program with other arguments, which never outlive this process.
+//! Child processes, mostly this same program with other arguments, which never outlive this process.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,11 +16,17 @@ use super::interrupt;
 
 /// This program with `args`. If this process ends in any way, the child gets `last`.
 pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, last: Signal) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    let mut command = other_command(std::env::current_exe().context("cannot find this program")?, last);
     command.args(args);
+    Ok(command)
+}
+
+/// Another program. If this process ends in any way, the child gets `last`.
+pub fn other_command(program: impl AsRef<OsStr>, last: Signal) -> Command {
+    let mut command = Command::new(program);
     // SAFETY: prctl is one system call, which is safe between fork and exec.
     unsafe { command.pre_exec(move || set_pdeathsig(last).map_err(io::Error::from)) };
-    Ok(command)
+    command
 }
 
 /// Asks a child to end by `signal`, and makes it end after `patience`. Not to be interrupted.

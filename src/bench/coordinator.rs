@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 
+use super::contender::Contender;
 use super::interval::LINGER;
 use super::lines::{self, Lines};
-use super::protocol::{Answer, Load, NodeReport, Receiver, Request};
+use super::protocol::{Answer, Load, NodeReport, Request};
+use super::scenario::Scenario;
 use super::{child, interrupt};
 
 /// For what an agent does at once, and on top of what takes its time.
@@ -79,10 +81,10 @@ impl Agent {
         format!("node {}", self.node)
     }
 
-    fn prepare(&mut self, load: Load) -> Result<Option<SocketAddr>> {
+    fn prepare(&mut self, load: Load) -> Result<Vec<SocketAddr>> {
         self.ask(&Request::Prepare(load))?;
         match self.answer(PATIENCE)? {
-            Answer::Ready { address } => Ok(address),
+            Answer::Ready { addresses } => Ok(addresses),
             other => bail!("{}: unexpected answer {other:?}", self.name()),
         }
     }
@@ -98,8 +100,7 @@ pub struct Coordinator {
 /// What runs in one measurement.
 #[derive(Clone, Copy)]
 pub struct Setup {
-    pub receiver: Receiver,
-    pub competitors: usize,
+    pub scenario: Scenario,
     pub warm_up: Duration,
     pub length: Duration,
 }
@@ -117,10 +118,10 @@ impl Coordinator {
     }
 
     /// Makes `scheduler` that of every kernel, and says which gate it has.
-    pub fn schedule(&mut self, scheduler: &str) -> Result<String> {
+    pub fn schedule(&mut self, scheduler: &Contender) -> Result<String> {
         let mut gate = String::new();
         for agent in &mut self.agents[..self.kernels] {
-            agent.ask(&Request::Schedule(scheduler.into()))?;
+            agent.ask(&Request::Schedule(scheduler.clone()))?;
         }
         for agent in &mut self.agents[..self.kernels] {
             match agent.answer(LOADING)? {
@@ -131,15 +132,18 @@ impl Coordinator {
         Ok(gate)
     }
 
-    /// Node 1 waits for the token that node 0 starts. The reports are in the order of the nodes.
+    /// Node 1 waits for the tokens that node 0 starts. The reports are in the order of the nodes.
     pub fn measure(&mut self, setup: Setup) -> Result<[NodeReport; 2]> {
-        let Setup { receiver, competitors, warm_up, length } = setup;
-        let load = Load { peer: None, receiver, competitors, warm_up, length };
+        let Setup { scenario, warm_up, length } = setup;
+        let load = Load { scenario, peers: Vec::new(), warm_up, length };
         let [first, second] = &mut self.agents[..] else { bail!("there are not two nodes") };
 
-        let port = second.prepare(load.clone())?.context("node 1 waits nowhere for the token")?.port();
-        let peer = SocketAddr::new(second.address.ip(), port);
-        first.prepare(Load { peer: Some(peer), ..load })?;
+        let waiting = second.prepare(load.clone())?;
+        if waiting.len() != scenario.jobs {
+            bail!("node 1 waits for {} tokens of {}", waiting.len(), scenario.jobs);
+        }
+        let peers = waiting.iter().map(|address| SocketAddr::new(second.address.ip(), address.port())).collect();
+        first.prepare(Load { peers, ..load })?;
 
         first.ask(&Request::Measure)?;
         second.ask(&Request::Measure)?;

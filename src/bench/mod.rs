@@ -3,26 +3,33 @@
 //!
 //! The job is the smallest that communicates: two processes on two nodes that pass a token. Beside each
 //! run busy competitors. [`token`] and [`hog`] are those processes; [`agent`] runs them on one node, and
-//! the scheduler under test with them; [`demo`] leads the agents through a plan of measurements and prints
-//! what they found. Whatever is not measured sleeps while something is.
+//! the scheduler under test with them. [`demo`] and [`policies`] are two plans of measurements; an
+//! [`experiment`] leads the agents through one and prints what they found. Whatever is not measured sleeps
+//! while something is.
 //!
 //! The measures are the thesis's (5.1.2): CPU time, the fairness ratio F = N T_C / T_E, and efficiency.
 
 mod agent;
 mod cgroup;
 mod child;
+mod contender;
 mod coordinator;
 mod demo;
+mod experiment;
 mod hog;
 mod interrupt;
 mod interval;
 mod lines;
 mod machine;
 mod plan;
+mod policies;
+mod progress;
 mod protocol;
+mod scenario;
 mod scheduler;
 mod stats;
 mod summary;
+mod testbed;
 mod token;
 mod worker;
 
@@ -43,6 +50,7 @@ enum Command {
     Hog(hog::HogArgs),
     Agent(agent::AgentArgs),
     Demo(demo::DemoArgs),
+    Policies(policies::PoliciesArgs),
 }
 
 /// Runs one of the benchmark's parts to its end.
@@ -52,5 +60,6 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         Command::Hog(args) => worker::main(args.timing.clone(), |begin| hog::run(&args, begin)),
         Command::Agent(args) => agent::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Policies(args) => policies::run(&args),
     }
 }

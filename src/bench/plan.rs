@@ -1,71 +1,103 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the demo measures, in which order.
+//! What an experiment measures, in which order.
 
 use std::time::Duration;
 
-use super::protocol::{EEVDF, Receiver};
+use super::contender::Contender;
+use super::protocol::Receiver;
+use super::scenario::Scenario;
 
-/// Competitors on each node: with the job they are five, the most that Zhang's and the thesis's nodes hold.
-pub const COMPETITORS: usize = 4;
-
-/// Rows without competitors say how fast the machine is today. They need not be long, but one that the
-/// machine's other users spoil must not count.
-pub const BASELINE_REPEATS: usize = 3;
-const BASELINE_LONGEST: Duration = Duration::from_secs(2);
-
-const RECEIVERS: [Receiver; 2] = [Receiver::Spin, Receiver::Block];
+/// Runs alone say how fast the machine is today. They need not be long.
+const ALONE_LONGEST: Duration = Duration::from_secs(2);
 
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    pub receiver: Receiver,
-    pub scheduler: String,
-    pub competitors: usize,
+    pub scenario: Scenario,
+    pub scheduler: Contender,
     pub length: Duration,
 }
 
-/// The rows without competitors first, then every receiver under every scheduler, `repeats` times.
+/// When a job is measured alone, with each receiver that there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// Before everything else, so many times: one that the machine's other users spoil must not count.
+    First(usize),
+    /// Once at the beginning of each repeat: a machine that gets slower in a long experiment is slower for
+    /// this too.
+    EachRepeat,
+}
+
+/// Every scenario under every scheduler, `repeats` times, and the runs alone.
 ///
 /// Schedulers take turns, so that a machine which gets slower meanwhile is slower for all of them. Every
 /// other round goes backwards: what favours the first favours the last too, and the next round begins with
 /// the scheduler that is loaded already.
-pub fn plan(schedulers: &[String], repeats: usize, length: Duration) -> Vec<Step> {
+pub fn plan(
+    scenarios: &[Scenario],
+    schedulers: &[Contender],
+    alone: Alone,
+    repeats: usize,
+    length: Duration,
+) -> Vec<Step> {
     let mut steps = Vec::new();
-    for _ in 0..BASELINE_REPEATS {
-        for receiver in RECEIVERS {
-            let length = length.min(BASELINE_LONGEST);
-            steps.push(Step { receiver, scheduler: EEVDF.into(), competitors: 0, length });
-        }
+    let runs_alone = runs_alone(scenarios, length);
+    if let Alone::First(times) = alone {
+        steps.extend((0..times).flat_map(|_| runs_alone.clone()));
     }
+    let mut order: Vec<&Contender> = schedulers.iter().collect();
     for _ in 0..repeats {
-        let mut order: Vec<&String> = schedulers.iter().collect();
-        for receiver in RECEIVERS {
-            for scheduler in &order {
-                steps.push(Step { receiver, scheduler: scheduler.to_string(), competitors: COMPETITORS, length });
-            }
+        if alone == Alone::EachRepeat {
+            steps.extend(runs_alone.clone());
+        }
+        for &scenario in scenarios {
+            steps.extend(order.iter().map(|&scheduler| Step { scenario, scheduler: scheduler.clone(), length }));
             order.reverse();
         }
     }
     steps
 }
 
+/// One for each receiver.
+fn runs_alone(scenarios: &[Scenario], length: Duration) -> Vec<Step> {
+    let mut receivers: Vec<Receiver> = Vec::new();
+    for Scenario { receiver, .. } in scenarios {
+        if !receivers.contains(receiver) {
+            receivers.push(*receiver);
+        }
+    }
+    let length = length.min(ALONE_LONGEST);
+    let step = |receiver| Step { scenario: Scenario::alone(receiver), scheduler: Contender::Eevdf, length };
+    receivers.into_iter().map(step).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::contender::Contenders;
+    use crate::bench::scenario::Scenarios;
+
+    fn plan_of(scenarios: &str, alone: Alone) -> Vec<Step> {
+        let Contenders(schedulers) = "eevdf,local,dcs".parse().unwrap();
+        let Scenarios(scenarios) = scenarios.parse().unwrap();
+        plan(&scenarios, &schedulers, alone, 5, Duration::from_secs(4))
+    }
 
     fn steps() -> Vec<Step> {
-        let schedulers: Vec<String> = ["eevdf", "local", "dcs"].map(String::from).into();
-        plan(&schedulers, 5, Duration::from_secs(4))
+        plan_of("spin-4,block-4", Alone::First(3))
+    }
+
+    fn is_alone(step: &Step) -> bool {
+        step.scenario.competitors == 0
     }
 
     #[test]
     fn measures_everything_as_often() {
         let steps = steps();
-        assert_eq!(steps.len(), 2 * BASELINE_REPEATS + 5 * 2 * 3);
-        for receiver in RECEIVERS {
+        assert_eq!(steps.len(), 2 * 3 + 5 * 2 * 3);
+        for scenario in ["spin-4", "block-4"] {
             for scheduler in ["eevdf", "local", "dcs"] {
-                let is_it =
-                    |s: &&Step| s.receiver == receiver && s.scheduler == scheduler && s.competitors == COMPETITORS;
+                let is_it = |s: &&Step| s.scenario.to_string() == scenario && s.scheduler.to_string() == scheduler;
                 assert_eq!(steps.iter().filter(is_it).count(), 5);
             }
         }
@@ -73,14 +105,21 @@ mod tests {
 
     #[test]
     fn loads_a_scheduler_once_a_repeat() {
-        let loads = |pair: &&[Step]| pair[0].scheduler == EEVDF && pair[1].scheduler != EEVDF;
+        let loads = |pair: &&[Step]| pair[0].scheduler == Contender::Eevdf && pair[1].scheduler != Contender::Eevdf;
         assert_eq!(steps().windows(2).filter(loads).count(), 5);
     }
 
     #[test]
-    fn baselines_come_first() {
+    fn runs_alone_come_first_or_in_each_repeat() {
         let steps = steps();
-        assert!(steps[..2 * BASELINE_REPEATS].iter().all(|s| s.competitors == 0 && s.scheduler == EEVDF));
-        assert!(steps[2 * BASELINE_REPEATS..].iter().all(|s| s.competitors == COMPETITORS));
+        assert!(steps[..6].iter().all(|s| is_alone(s) && s.scheduler == Contender::Eevdf));
+        assert!(!steps[6..].iter().any(is_alone));
+
+        let steps = plan_of("spin-4,spin-8,spin-2x2,block-4", Alone::EachRepeat);
+        assert_eq!(steps.len(), 5 * (2 + 4 * 3));
+        for repeat in steps.chunks(14) {
+            assert!(repeat[..2].iter().all(is_alone) && !repeat[2..].iter().any(is_alone));
+            assert!(repeat[..2].iter().all(|s| s.scenario.jobs == 1 && s.length == ALONE_LONGEST));
+        }
     }
 }

@@ -8,13 +8,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::contender::Contender;
+use super::scenario::Scenario;
 use super::worker::Report;
 
-/// The scheduler of the kernel itself.
-pub const EEVDF: &str = "eevdf";
-
 /// How a process of the job waits for a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Receiver {
     /// Receives without waiting, again and again.
@@ -35,8 +34,8 @@ impl fmt::Display for Receiver {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Make this the node's scheduler: [`EEVDF`] or a preset, with changes (`dcs+h_ms=-20`).
-    Schedule(String),
+    /// Make this the node's scheduler.
+    Schedule(Contender),
     /// Start the workers up to where they wait for the time to begin.
     Prepare(Load),
     /// Let them begin, and report.
@@ -48,10 +47,9 @@ pub enum Request {
 /// What runs on a node in a measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Load {
-    /// The address of the process that has the other end of the token; none on the node that waits for it.
-    pub peer: Option<SocketAddr>,
-    pub receiver: Receiver,
-    pub competitors: usize,
+    pub scenario: Scenario,
+    /// By job, the address of the process that has the other end of the token; none on the node that waits.
+    pub peers: Vec<SocketAddr>,
     pub warm_up: Duration,
     pub length: Duration,
 }
@@ -67,9 +65,9 @@ pub enum Answer {
     Scheduled {
         gate: String,
     },
-    /// The workers wait, the token's at this address if it waits for its peer.
+    /// The workers wait, the tokens', by job, at these addresses if they wait for their peers.
     Ready {
-        address: Option<SocketAddr>,
+        addresses: Vec<SocketAddr>,
     },
     Measured(NodeReport),
     Failed(String),
@@ -78,7 +76,8 @@ pub enum Answer {
 /// What the workers of a node have measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeReport {
-    pub token: Report,
+    /// By job.
+    pub tokens: Vec<Report>,
     pub hogs: Vec<Report>,
 }
 

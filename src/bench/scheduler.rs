@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler of a node in an experiment: the kernel's own, or this program with a preset.
+//! The scheduler of a node in an experiment: the kernel's own, this program with a preset, or another one.
 
 use std::fs::{File, read_to_string};
 use std::io::{Read, Seek, SeekFrom};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -12,10 +12,13 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::child;
-use super::protocol::EEVDF;
+use super::contender::{Contender, arguments};
 
 /// For loading, which takes some seconds in an emulated machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// For a peer to load.
+const PEER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The node's scheduler. Dropped, it leaves the node to the kernel's own.
 #[derive(Default)]
@@ -25,24 +28,45 @@ pub struct Scheduler {
     loader: Option<Loader>,
 }
 
+/// A process that has loaded a scheduler, which goes with it.
 struct Loader {
+    /// What messages call it.
+    name: String,
+    /// It is this program, so its policy can be changed.
+    is_settable: bool,
     child: Child,
-    /// What it says, in memory: it is read only if something goes wrong.
+    /// What it says on stderr, in memory: it is read only if something goes wrong.
     log: File,
     /// Counts the schedulers that the kernel has ever enabled, so it tells one from its successor.
     enable_seq: String,
 }
 
 impl Scheduler {
-    /// Makes `name` the node's scheduler and says which gate it has.
-    pub fn switch(&mut self, name: &str) -> Result<String> {
+    /// Makes `contender` the node's scheduler and says which gate it has.
+    pub fn switch(&mut self, contender: &Contender) -> Result<String> {
         self.ours = true;
-        if name == EEVDF {
-            self.loader = None;
-            wait_for_state("disabled", || Ok(()))?;
-            return Ok("none".into());
+        match contender {
+            Contender::Eevdf => self.unload()?,
+            Contender::Preset(name) => return self.switch_to_preset(name),
+            Contender::Peer { name, command } => {
+                self.unload()?;
+                self.loader = Some(Loader::start_peer(name, command)?);
+            }
         }
+        Ok("none".into())
+    }
+
+    fn unload(&mut self) -> Result<()> {
+        self.loader = None;
+        wait_for_state("disabled", || Ok(()))
+    }
+
+    /// From preset to preset nothing is loaded again.
+    fn switch_to_preset(&mut self, name: &str) -> Result<String> {
         let (preset, changes) = arguments(name);
+        if self.loader.as_ref().is_some_and(|loader| !loader.is_settable) {
+            self.unload()?;
+        }
         if self.loader.is_some() {
             ask(&[&["policy", "set", preset], as_strs(&changes).as_slice()].concat())?;
         } else {
@@ -64,20 +88,44 @@ impl Scheduler {
 
 impl Loader {
     fn start(preset: &str, changes: &[String]) -> Result<Loader> {
-        let log = File::from(memfd_create(c"loader", MFdFlags::MFD_CLOEXEC).context("cannot create a log")?);
         let args = ["run", "--policy", preset, "--job-by", "process", "--metrics-listen", "none"];
-        let child = child::command(args, Signal::SIGINT)?
-            .args(changes)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log.try_clone()?)
-            .spawn()
-            .context("cannot start the loader")?;
-        let mut loader = Loader { child, log, enable_seq: String::new() };
+        let mut command = child::command(args, Signal::SIGINT)?;
+        command.args(changes);
+        let mut loader = Loader::spawn("the loader".into(), true, command)?;
         wait_for_state("enabled", || loader.check_alive())?;
         loader.wait_for_answers()?;
         loader.enable_seq = enable_seq();
         Ok(loader)
+    }
+
+    /// Nothing is loaded before, so what is loaded then is the peer.
+    fn start_peer(name: &str, command: &[String]) -> Result<Loader> {
+        let (program, args) = command.split_first().with_context(|| format!("peer {name} has no program"))?;
+        let mut command = child::other_command(program, Signal::SIGINT);
+        command.args(args);
+        let enable_seq_before = enable_seq();
+        let mut peer = Loader::spawn(format!("peer {name}"), false, command)?;
+        // The kernel counts it a moment after it is enabled.
+        let is_up = child::wait_until(Instant::now() + PEER_PATIENCE, || {
+            peer.check_alive()?;
+            Ok(state() == "enabled" && !ops().is_empty() && enable_seq() != enable_seq_before)
+        })?;
+        if !is_up {
+            bail!("{} has not loaded within {} s: {}", peer.name, PEER_PATIENCE.as_secs(), peer.last_words());
+        }
+        peer.enable_seq = enable_seq();
+        Ok(peer)
+    }
+
+    fn spawn(name: String, is_settable: bool, mut command: Command) -> Result<Loader> {
+        let log = File::from(memfd_create(c"loader", MFdFlags::MFD_CLOEXEC).context("cannot create a log")?);
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log.try_clone()?)
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        Ok(Loader { name, is_settable, child, log, enable_seq: String::new() })
     }
 
     /// The control socket may come after the scheduler.
@@ -92,21 +140,21 @@ impl Loader {
     fn check(&mut self) -> Result<()> {
         self.check_alive()?;
         if state() != "enabled" || enable_seq() != self.enable_seq {
-            bail!("the kernel ended the scheduler: {}", self.last_words());
+            bail!("the kernel ended the scheduler of {}: {}", self.name, self.last_words());
         }
         Ok(())
     }
 
     fn check_alive(&mut self) -> Result<()> {
-        match self.child.try_wait().context("cannot look after the loader")? {
+        match self.child.try_wait().with_context(|| format!("cannot look after {}", self.name))? {
             None => Ok(()),
-            Some(status) => bail!("the loader ended ({status}): {}", self.last_words()),
+            Some(status) => bail!("{} ended ({status}): {}", self.name, self.last_words()),
         }
     }
 
-    fn last_words(&mut self) -> String {
-        let mut text = String::new();
-        let _ = self.log.seek(SeekFrom::Start(0)).and_then(|_| self.log.read_to_string(&mut text));
+    fn last_words(&self) -> String {
+        let (mut log, mut text) = (&self.log, String::new());
+        let _ = log.seek(SeekFrom::Start(0)).and_then(|_| log.read_to_string(&mut text));
         last_line(&text).to_owned()
     }
 }
@@ -115,17 +163,6 @@ impl Drop for Loader {
     fn drop(&mut self) {
         child::end(&mut self.child, Signal::SIGINT, Duration::from_secs(10));
     }
-}
-
-/// A preset and the flags for what is to differ from it: `dcs+h_ms=-20` is `dcs` with `--h-ms=-20`.
-fn arguments(name: &str) -> (&str, Vec<String>) {
-    let mut parts = name.split('+');
-    let preset = parts.next().unwrap_or_default();
-    let flag = |change: &str| {
-        let (key, value) = change.split_once('=').unwrap_or((change, ""));
-        format!("--{}={value}", key.replace('_', "-"))
-    };
-    (preset, parts.map(flag).collect())
 }
 
 fn as_strs(strings: &[String]) -> Vec<&str> {
@@ -146,6 +183,11 @@ fn wait_for_state(wanted: &str, mut check: impl FnMut() -> Result<()>) -> Result
 /// Without sched_ext there is nothing that could be enabled.
 fn state() -> String {
     read_to_string("/sys/kernel/sched_ext/state").map_or_else(|_| "disabled".into(), |s| s.trim().to_owned())
+}
+
+/// The name of the scheduler that is loaded.
+fn ops() -> String {
+    read_to_string("/sys/kernel/sched_ext/root/ops").unwrap_or_default().trim().to_owned()
 }
 
 fn enable_seq() -> String {
@@ -193,13 +235,6 @@ mod tests {
         assert_eq!(gate(r#"{"arrival": "none", "gate": "always"}"#).as_deref(), Some("none"));
         assert_eq!(gate(r#"{"arrival": "demand"}"#), None);
         assert_eq!(gate("dcs"), None);
-    }
-
-    #[test]
-    fn a_change_is_a_flag() {
-        assert_eq!(arguments("dcs"), ("dcs", vec![]));
-        let changed = ("dcs", vec!["--gate=rate".to_owned(), "--rate-exponent=-1".to_owned()]);
-        assert_eq!(arguments("dcs+gate=rate+rate_exponent=-1"), changed);
     }
 
     #[test]

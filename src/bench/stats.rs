@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! From what the workers of all nodes report to the figures of a run, and from runs to medians.
+//! From what the workers of all nodes report to the figures of a job in a run, and from runs to medians.
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::protocol::NodeReport;
 use super::worker::Report;
 
-/// The figures of one run.
+/// The figures of one job in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
     pub round_trips_per_s: f64,
@@ -28,23 +28,22 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub fn of(nodes: &[NodeReport]) -> Result<Figures> {
-        let trips = nodes.iter().find_map(|node| node.token.round_trips.as_ref());
+    /// Of the job with this number.
+    pub fn of(nodes: &[NodeReport], job: usize) -> Result<Figures> {
+        let tokens = nodes.iter().map(|node| node.tokens.get(job)).collect::<Option<Vec<_>>>();
+        let tokens = tokens.filter(|tokens| !tokens.is_empty()).context("a node has not reported a job")?;
+        let trips = tokens.iter().find_map(|token| token.round_trips.as_ref());
         let trips = trips.context("no node has measured round trips")?;
-        let job_cpu_seconds: f64 = nodes.iter().map(|node| node.token.cpu_seconds).sum();
+        let job_cpu_seconds: f64 = tokens.iter().map(|token| token.cpu_seconds).sum();
         if job_cpu_seconds <= 0.0 {
             bail!("the job did not run at all");
         }
 
-        let seconds = nodes[0].token.seconds;
-        let hogs = nodes.iter().flat_map(|node| {
-            let jobs = node.hogs.len() + 1;
-            node.hogs.iter().map(move |hog| fairness(hog, jobs))
-        });
+        let hogs = nodes.iter().flat_map(|node| node.hogs.iter().map(|hog| fairness(hog, jobs_on(node))));
         Ok(Figures {
-            round_trips_per_s: trips.count as f64 / seconds,
-            cpu_share: mean(nodes.iter().map(|node| cpu_share(&node.token))),
-            fairness: mean(nodes.iter().map(|node| fairness(&node.token, node.hogs.len() + 1))),
+            round_trips_per_s: trips.count as f64 / tokens[0].seconds,
+            cpu_share: mean(tokens.iter().map(|token| cpu_share(token))),
+            fairness: mean(nodes.iter().zip(&tokens).map(|(node, token)| fairness(token, jobs_on(node)))),
             competitor_fairness_min: hogs.reduce(f64::min),
             round_trips_per_cpu_s: trips.count as f64 / job_cpu_seconds,
             node_speed_min: nodes.iter().filter_map(speed).reduce(f64::min),
@@ -53,6 +52,11 @@ impl Figures {
             max_us: trips.max_us,
         })
     }
+}
+
+/// N, how many want its CPU: parallel jobs and competitors.
+fn jobs_on(node: &NodeReport) -> usize {
+    node.tokens.len() + node.hogs.len()
 }
 
 /// T_C / T_E: what part of its node's CPU a process has used.
@@ -128,10 +132,10 @@ pub mod tests {
     #[test]
     fn a_fifth_of_the_cpu_among_five_is_fair() {
         let nodes = [
-            NodeReport { token: report(0.8, Some(4000)), hogs: vec![report(0.8, None); 4] },
-            NodeReport { token: report(0.6, None), hogs: vec![report(0.85, None); 4] },
+            NodeReport { tokens: vec![report(0.8, Some(4000))], hogs: vec![report(0.8, None); 4] },
+            NodeReport { tokens: vec![report(0.6, None)], hogs: vec![report(0.85, None); 4] },
         ];
-        let figures = Figures::of(&nodes).unwrap();
+        let figures = Figures::of(&nodes, 0).unwrap();
         assert_eq!(figures.round_trips_per_s, 1000.0);
         assert!((figures.cpu_share - 0.175).abs() < 1e-9);
         assert!((figures.fairness - 0.875).abs() < 1e-9, "the mean of 1 and 0.75");
@@ -141,18 +145,33 @@ pub mod tests {
     }
 
     #[test]
+    fn two_jobs_and_two_competitors_are_four() {
+        let node = |counts: [Option<u64>; 2]| NodeReport {
+            tokens: vec![report(1.2, counts[0]), report(0.8, counts[1])],
+            hogs: vec![report(1.0, None); 2],
+        };
+        let nodes = [node([Some(4000), Some(2000)]), node([None, None])];
+        let [first, second] = [0, 1].map(|job| Figures::of(&nodes, job).unwrap());
+        assert_eq!((first.round_trips_per_s, second.round_trips_per_s), (1000.0, 500.0));
+        assert!((first.fairness - 1.2).abs() < 1e-9 && (second.fairness - 0.8).abs() < 1e-9);
+        assert_eq!(second.competitor_fairness_min, Some(1.0));
+        assert!((second.round_trips_per_cpu_s - 1250.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn alone_the_whole_cpu_is_fair() {
-        let alone = |count| NodeReport { token: report(4.0, count), hogs: vec![] };
-        let figures = Figures::of(&[alone(Some(64_000)), alone(None)]).unwrap();
+        let alone = |count| NodeReport { tokens: vec![report(4.0, count)], hogs: vec![] };
+        let figures = Figures::of(&[alone(Some(64_000)), alone(None)], 0).unwrap();
         assert_eq!((figures.cpu_share, figures.fairness), (1.0, 1.0));
         assert_eq!(figures.competitor_fairness_min, None);
     }
 
     #[test]
     fn what_did_not_run_is_not_measured() {
-        let nodes = |cpu, count| [NodeReport { token: report(cpu, count), hogs: vec![] }];
-        assert!(Figures::of(&nodes(0.0, Some(0))).is_err());
-        assert!(Figures::of(&nodes(0.8, None)).is_err());
-        assert_eq!(Figures::of(&nodes(0.8, Some(0))).unwrap().round_trips_per_s, 0.0);
+        let nodes = |cpu, count| [NodeReport { tokens: vec![report(cpu, count)], hogs: vec![] }];
+        assert!(Figures::of(&nodes(0.0, Some(0)), 0).is_err());
+        assert!(Figures::of(&nodes(0.8, None), 0).is_err());
+        assert!(Figures::of(&nodes(0.8, Some(0)), 1).is_err(), "there is no second job");
+        assert_eq!(Figures::of(&nodes(0.8, Some(0)), 0).unwrap().round_trips_per_s, 0.0);
     }
 }

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The schedulers that an experiment compares, and how the command line names them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Parser;
+use nix::unistd::{AccessFlags, access};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::AxisArgs;
+use crate::{presets, report};
+
+/// The scheduler of the kernel itself.
+pub const EEVDF: &str = "eevdf";
+
+/// Stands for every preset.
+const ALL_PRESETS: &str = "presets";
+
+const PEER: &str = "peer:";
+
+/// A scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contender {
+    /// The kernel's own.
+    Eevdf,
+    /// A preset of this program, with changes or without (`dcs+h_ms=-20`).
+    Preset(String),
+    /// Another sched_ext scheduler: a program that loads it and runs as long as it is to be.
+    Peer { name: String, command: Vec<String> },
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(match self {
+            Contender::Eevdf => EEVDF,
+            Contender::Preset(name) | Contender::Peer { name, .. } => name,
+        })
+    }
+}
+
+impl FromStr for Contender {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Contender> {
+        match text.strip_prefix(PEER) {
+            _ if text == EEVDF => Ok(Contender::Eevdf),
+            Some(peer) => parse_peer(peer),
+            None => check_preset(text).map(|()| Contender::Preset(text.into())),
+        }
+    }
+}
+
+/// Peers that are called like one of ours would share its row.
+fn parse_peer(text: &str) -> Result<Contender> {
+    let form =
+        || anyhow!("'{PEER}{text}' is no peer: {PEER}NAME=/path/to/binary is wanted, and its arguments after spaces");
+    let (name, command) = text.split_once('=').ok_or_else(form)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let mut command: Vec<String> = command.split_whitespace().map(String::from).collect();
+    if name.is_empty() || !name.chars().all(is_plain) || command.is_empty() {
+        return Err(form());
+    }
+    if name == EEVDF || name == ALL_PRESETS || presets::find(name).is_some() {
+        bail!("a peer cannot be called '{name}', which means something else here: give it another name");
+    }
+
+    let program = std::path::absolute(&command[0]).with_context(|| format!("peer {name}: no path '{}'", command[0]))?;
+    if !program.is_file() || access(&program, AccessFlags::X_OK).is_err() {
+        bail!("peer {name}: '{}' is no program that can be run: give the path of one", command[0]);
+    }
+    command[0] = program.to_str().map(String::from).ok_or_else(form)?;
+    Ok(Contender::Peer { name: name.into(), command })
+}
+
+/// What is changed in a preset, as the loader's own flags.
+#[derive(Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Changes {
+    #[command(flatten)]
+    axes: AxisArgs,
+}
+
+/// Refuses what the loader would refuse, before anything is measured.
+fn check_preset(text: &str) -> Result<()> {
+    let (name, changes) = arguments(text);
+    let Some(preset) = presets::find(name) else {
+        bail!("{}; {EEVDF} is the kernel's own, and {PEER}NAME=/path/to/binary another one", presets::unknown(name));
+    };
+    let wrong = |what: String| anyhow!("'{text}': {what}");
+    let changes = Changes::try_parse_from(changes).map_err(|error| wrong(first_paragraph(&error)))?;
+    changes.axes.change(Some(name.into())).apply(&preset.policy).map(drop).map_err(wrong)
+}
+
+fn first_paragraph(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    report::one_line(paragraph.trim_start_matches("error: "))
+}
+
+/// A preset and the flags for what is to differ from it: `dcs+h_ms=-20` is `dcs` with `--h-ms=-20`.
+pub fn arguments(name: &str) -> (&str, Vec<String>) {
+    let mut parts = name.split('+');
+    let preset = parts.next().unwrap_or_default();
+    let flag = |change: &str| {
+        let (key, value) = change.split_once('=').unwrap_or((change, ""));
+        format!("--{}={value}", key.replace('_', "-"))
+    };
+    (preset, parts.map(flag).collect())
+}
+
+/// Schedulers by name, with commas between them.
+#[derive(Clone, Debug)]
+pub struct Contenders(pub Vec<Contender>);
+
+impl FromStr for Contenders {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Contenders> {
+        let mut all = Vec::new();
+        for item in text.split(',') {
+            match item {
+                ALL_PRESETS => all.extend(presets::all().keys().cloned().map(Contender::Preset)),
+                _ => all.push(item.parse()?),
+            }
+        }
+        // Rows are told apart by these names.
+        let names: Vec<String> = all.iter().map(Contender::to_string).collect();
+        match names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
+            Some((_, name)) => bail!("'{name}' is there twice: leave one of them out"),
+            None => Ok(Contenders(all)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        text.parse::<Contenders>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_change_is_a_flag() {
+        assert_eq!(arguments("dcs"), ("dcs", vec![]));
+        let changed = ("dcs", vec!["--gate=rate".to_owned(), "--rate-exponent=-1".to_owned()]);
+        assert_eq!(arguments("dcs+gate=rate+rate_exponent=-1"), changed);
+    }
+
+    #[test]
+    fn reads_the_kernels_own_presets_and_peers() {
+        let Contenders(all) = "eevdf,dcs+slice_us=5000,peer:true=/bin/true -s  5000".parse().unwrap();
+        let command = ["/bin/true", "-s", "5000"].map(String::from).to_vec();
+        let peer = Contender::Peer { name: "true".into(), command };
+        assert_eq!(all, [Contender::Eevdf, Contender::Preset("dcs+slice_us=5000".into()), peer]);
+        let names: Vec<String> = all.iter().map(Contender::to_string).collect();
+        assert_eq!(names, ["eevdf", "dcs+slice_us=5000", "true"]);
+    }
+
+    #[test]
+    fn presets_are_those_that_the_loader_knows() {
+        let Contenders(all) = "eevdf,presets".parse().unwrap();
+        assert_eq!(all.len(), 1 + presets::all().len());
+        assert!(all.contains(&Contender::Preset(presets::DEFAULT.into())));
+    }
+
+    #[test]
+    fn refuses_what_the_loader_would() {
+        assert!(error("eevdf,nonsense").contains("unknown policy 'nonsense' (known: "));
+        assert!(error("--json").contains("unknown policy '--json'"));
+        assert!(error("").contains("unknown policy ''"));
+        assert!(error("dcs+h_ms=x").starts_with("'dcs+h_ms=x': invalid value 'x' for '--h-ms <MS>'"));
+        assert!(error("dcs+colour=red").contains("'--colour'"));
+        assert!(error("dcs+help").contains("'--help'"));
+        assert!(error("local+h_ms=-20").contains("no effect"));
+        for text in ["dcs+h_ms=x", "dcs+colour=red", "local+h_ms=-20", "nonsense"] {
+            assert_eq!(error(text).lines().count(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_peer() {
+        for bad in ["peer:", "peer:x", "peer:=/bin/true", "peer:x=", "peer:x= ", "peer:a b=/bin/true"] {
+            assert!(error(bad).starts_with(&format!("'{bad}' is no peer: peer:NAME=")), "{}", error(bad));
+        }
+        for bad in ["/nowhere/scx", "/bin", "/etc/passwd"] {
+            let error = error(&format!("peer:x={bad}"));
+            assert!(error.contains(&format!("peer x: '{bad}' is no program")), "{error}");
+        }
+        assert!(error("peer:dcs=/bin/true").contains("'dcs'"));
+        assert!(error("peer:eevdf=/bin/true").contains("'eevdf'"));
+    }
+
+    #[test]
+    fn refuses_the_same_name_twice() {
+        assert!(error("eevdf,dcs,eevdf").starts_with("'eevdf' is there twice"));
+        assert!(error("presets,dcs").starts_with("'dcs' is there twice"));
+        assert!(error("peer:x=/bin/true,peer:x=/bin/false").starts_with("'x' is there twice"));
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `bench policies`: every preset in several scenarios, beside the kernel's own scheduler and others.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::contender::Contenders;
+use super::experiment::Experiment;
+use super::plan::{Alone, Step, plan};
+use super::protocol::parse_length;
+use super::scenario::Scenarios;
+use super::summary::Jobs;
+use super::testbed::Testbed;
+
+/// Compare policies: the demo's job on the CPUs 0 and 1 of this machine, in several scenarios.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PoliciesArgs {
+    /// What runs: spin-4 is a job of spinning receivers with 4 competitors on each node, block-2x3 two jobs
+    /// of blocking ones with 3.
+    #[arg(long, value_name = "NAME,...", default_value = "spin-4,block-4,spin-8,spin-2x2")]
+    scenarios: Scenarios,
+
+    /// Schedulers to compare: eevdf, which is the kernel's own, presets, with or without changes
+    /// (dcs+h_ms=-20), 'presets' for all of them, and other sched_ext schedulers (peer:NAME=/path/to/binary,
+    /// and its arguments after spaces).
+    #[arg(long, value_name = "NAME,...", default_value = "eevdf,presets")]
+    schedulers: Contenders,
+
+    /// Measurements of each kind.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    repeats: u16,
+
+    /// Seconds of each measurement.
+    #[arg(long, value_name = "S", default_value = "4", value_parser = parse_length)]
+    seconds: Duration,
+
+    /// Write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Only list the measurements: scenario, scheduler and seconds of each.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub fn run(args: &PoliciesArgs) -> Result<ExitCode> {
+    let repeats = usize::from(args.repeats);
+    let steps = plan(&args.scenarios.0, &args.schedulers.0, Alone::EachRepeat, repeats, args.seconds);
+    if args.dry_run {
+        for Step { scenario, scheduler, length } in steps {
+            println!("{scenario} {scheduler} {}", length.as_secs_f64());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (jobs, out) = (Jobs::Several, args.out.as_deref());
+    Experiment { testbed: Testbed::One, steps, jobs, repeats, length: args.seconds, out }.run()
+}
