@@ -57,7 +57,11 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         uptime_seconds: 12.5,
         policy: policy.view(),
         job_by: JobBy::Cgroup,
-        hooks: HookStates { attached: vec!["on_readable".into()], missing: vec!["on_tcp_poll".into()] },
+        hooks: HookStates {
+            attached: vec!["on_readable".into()],
+            resting: vec![],
+            missing: vec!["on_tcp_poll".into()],
+        },
         memory: Memory { resident_bytes: 10 << 20, maps_bytes: 1 << 20 },
         counters: native::counters().iter().enumerate().map(|(i, c)| (c.name.to_string(), 200 - i as u64)).collect(),
         granted: numbered(true),
