@@ -53,7 +53,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	u64 slice_ns = woken ? begin_slice(tctx, current_policy()->slice_ns) : resume_slice(tctx);
 
 	if (woken && preempts(tctx, cctx)) {
-		if (scx_bpf_now() - cctx->curr_since >= MIN_RUN_NS) {
+		if (scx_bpf_now() - cctx->curr_slice_since >= MIN_RUN_NS) {
 			count(COSCHED_COUNTER_preemptions);
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
 			return;

@@ -23,7 +23,7 @@ enum {
 	MAX_WAIT_NS	= 1500 * 1000 * 1000,	/* for the others to catch up with a task that is ahead of them */
 	MIN_REST_NS	= 1000 * 1000,		/* a shorter rest of a slice is not worth a switch */
 	WAKE_MARGIN_NS	= 1000 * 1000,		/* a waking task preempts one that is ahead of it by more than this... */
-	MIN_RUN_NS	= 500 * 1000,		/* ...and has run for this long; else it does at the next tick */
+	MIN_RUN_NS	= 2 * 1000 * 1000,	/* ...and has used this much of its slice; else it does at the next tick */
 };
 
 static bool vtime_before(u64 a, u64 b)

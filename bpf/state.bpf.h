@@ -40,6 +40,7 @@ struct cpu_ctx {
 	u64 curr_scale;		/* vtime_scale(); 0: idle, or not ours */
 	u64 curr_vtime;		/* at curr_since */
 	u64 curr_since;
+	u64 curr_slice_since;	/* when its slice began, or would have, had it not been interrupted */
 	u32 curr_kthread;
 	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
