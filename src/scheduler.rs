@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler in the kernel, and the one thread that owns it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -19,6 +19,7 @@ use crate::check::Host;
 use crate::hooks::{self, HookStates};
 use crate::jobs::TopJobs;
 use crate::loading::{self, Start, Storage};
+use crate::native::{self, Counter};
 use crate::owners::Owners;
 use crate::policy::{Arrival, Policy, PolicyChange, PolicyView};
 use crate::requests::Request;
@@ -42,6 +43,8 @@ pub struct Session {
     top: TopJobs,
     owners: Owners,
     runs: u32,
+    /// Counters of full maps that have been warned of.
+    full: BTreeSet<&'static str>,
 }
 
 /// Why a run of the scheduler has ended.
@@ -65,6 +68,7 @@ impl Session {
             top: TopJobs::new(settings.jobs_top),
             owners: Owners::new(settings.job_by, host.cgroup_root()),
             runs: 0,
+            full: BTreeSet::new(),
             settings,
         }
     }
@@ -185,11 +189,17 @@ impl<'a, 's> Scheduler<'a, 's> {
         Ok(view)
     }
 
-    /// Counts under "other" what jobs have used whose owners are gone and that have used nothing since the
+    /// Warns of maps that are full, once each, and counts under "other" what jobs have used whose owners are gone and that have used nothing since the
     /// last look, and takes them out of the map.
     fn bury_the_gone(&mut self) -> Result<()> {
         self.buried_at = Instant::now();
-        let live = self.read()?.jobs;
+        let totals = self.read()?;
+        for counter in full_maps(&totals) {
+            if self.session.full.insert(counter.name) {
+                warn!("a map is full, and the rest goes on: {} ({})", counter.help, counter.name);
+            }
+        }
+        let live = totals.jobs;
         let mut used = self.session.past.jobs.clone();
         live.iter().for_each(|(id, job)| used.entry(*id).or_default().add(job));
 
@@ -237,6 +247,12 @@ impl<'a, 's> Scheduler<'a, 's> {
     }
 }
 
+/// The counters that say of a map that it had no place left.
+fn full_maps(totals: &Totals) -> impl Iterator<Item = &'static Counter> {
+    let counted = native::counters().iter().zip(&totals.counters);
+    counted.filter(|(counter, count)| counter.name.ends_with("_full") && **count > 0).map(|(counter, _)| counter)
+}
+
 fn attach_struct_ops(skel: &mut BpfSkel<'_>) -> Result<Link> {
     scx_ops_attach!(skel, cosched_ops).context("the scheduler does not attach")
 }
@@ -267,6 +283,15 @@ mod tests {
     #[test]
     fn this_process_has_a_resident_set() {
         assert!(resident_bytes() > 100_000);
+    }
+
+    #[test]
+    fn a_full_map_is_noticed() {
+        let mut totals = Totals::default();
+        assert_eq!(full_maps(&totals).count(), 0);
+        totals.counters.fill(1);
+        let names: Vec<&str> = full_maps(&totals).map(|c| c.name).collect();
+        assert!(names.contains(&"jobs_full") && names.iter().all(|n| n.ends_with("_full")), "{names:?}");
     }
 
     #[test]
