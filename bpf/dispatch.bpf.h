@@ -28,9 +28,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	}
 	tctx->boosted = granted;
 	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : resume_slice(tctx));
-	cctx->curr_vtime = tctx->vtime;
-	cctx->curr_since = now;
-	cctx->curr_slice_since = now - tctx->slice_used_ns;
+	note_position(cctx, tctx, now);
 	return true;
 }
 

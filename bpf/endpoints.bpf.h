@@ -53,32 +53,30 @@ static bool owes_answer(u64 addr)
 	return is_socket(sk, addr) && sk->sk_protocol == IPPROTO_TCP && icsk->icsk_ack.pending & ICSK_ACK_SCHED;
 }
 
-/* Is a message for @tctx waiting at one of the sockets that it remembers? */
-static bool has_message(const struct task_ctx *tctx)
+/* Is what @test asks true of one of the sockets that @tctx remembers? */
+static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*test)(u64 addr))
 {
 	u32 i;
 
 	for (i = 0; i < TASK_ENDPOINTS; i++) {
 		u64 addr = READ_ONCE(tctx->endpoints[i]);
 
-		if (addr && holds_message(addr))
+		if (addr && test(addr))
 			return true;
 	}
-	return tctx->more_endpoints;
+	return false;
+}
+
+/* Is a message for @tctx waiting at one of the sockets that it remembers? */
+static bool has_message(const struct task_ctx *tctx)
+{
+	return any_endpoint(tctx, holds_message) || tctx->more_endpoints;
 }
 
 /* Has @tctx read a message that it has not answered? Ask when it is stopped: TCP forgets in some 40 ms. */
 static bool has_question(const struct task_ctx *tctx)
 {
-	u32 i;
-
-	for (i = 0; i < TASK_ENDPOINTS; i++) {
-		u64 addr = READ_ONCE(tctx->endpoints[i]);
-
-		if (addr && owes_answer(addr))
-			return true;
-	}
-	return false;
+	return any_endpoint(tctx, owes_answer);
 }
 
 /*

@@ -21,7 +21,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
 	if (cctx) {
 		place_woken(tctx, cctx, cpu);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), 0);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_whole_slice(tctx), 0);
 	}
 	return cpu;
 }
@@ -50,7 +50,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 			 u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
-	u64 slice_ns = woken ? begin_slice(tctx, current_policy()->slice_ns) : resume_slice(tctx);
+	u64 slice_ns = woken ? begin_whole_slice(tctx) : resume_slice(tctx);
 
 	if (woken && preempts(tctx, cctx)) {
 		if (scx_bpf_now() - cctx->curr_slice_since >= MIN_RUN_NS) {
@@ -105,7 +105,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 
 	/* A kernel thread runs at once. One that uses up its slice has no claim to the next one. */
 	if (is_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns),
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_whole_slice(tctx),
 				   enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}

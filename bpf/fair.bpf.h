@@ -202,12 +202,17 @@ static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 	return ns;
 }
 
+static u64 begin_whole_slice(struct task_ctx *tctx)
+{
+	return begin_slice(tctx, current_policy()->slice_ns);
+}
+
 /* The slice that @tctx runs for next in the fair order: the rest of the present one if it was cut short, else a new one. */
 static u64 resume_slice(struct task_ctx *tctx)
 {
 	if (has_rest(tctx))
 		return tctx->slice_ns - tctx->slice_used_ns;
-	return begin_slice(tctx, current_policy()->slice_ns);
+	return begin_whole_slice(tctx);
 }
 
 /* Charges @p for what it has run since the last charge. Returns that, in ns. */
@@ -221,6 +226,14 @@ static u64 charge(struct task_struct *p, struct task_ctx *tctx, const struct cpu
 	tctx->slice_used_ns += ran_ns;
 	update_sums(tctx);
 	return ran_ns;
+}
+
+/* @tctx runs on @cctx's CPU from @now on, and is charged from here. */
+static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64 now)
+{
+	cctx->curr_vtime = tctx->vtime;
+	cctx->curr_since = now;
+	cctx->curr_slice_since = now - tctx->slice_used_ns;
 }
 
 /* The position of the task that runs on @cctx's CPU on its fair clock, as of @now. */

@@ -79,9 +79,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	cctx->preempt_at_tick = 0;
 
 	tctx->charged_ns = p->se.sum_exec_runtime;
-	cctx->curr_vtime = tctx->vtime;
-	cctx->curr_since = now;
-	cctx->curr_slice_since = now - tctx->slice_used_ns;
+	note_position(cctx, tctx, now);
 	tctx->weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu);
 	cctx->curr_scale = vtime_scale(tctx, cctx);
 	cctx->curr_kthread = is_kthread(p);

@@ -14,8 +14,8 @@
  * parent, and in whatever order such changes arrive, the result is the same. So a CPU can take a task from another's
  * queue and settle both sums without the other's lock.
  *
- * Where it hurts: a charge walks up the tree, and the scale is that of the moment of the charge, not an integral over
- * the slice. A group beyond COSCHED_MAX_GROUPS counts as part of its parent.
+ * Where it hurts: every switch walks up the tree, and the scale of a run is that of its start, not an integral over
+ * it. A group beyond COSCHED_MAX_GROUPS counts as part of its parent.
  */
 #ifndef COSCHED_WEIGHTS_BPF_H
 #define COSCHED_WEIGHTS_BPF_H

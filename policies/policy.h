@@ -65,7 +65,7 @@ struct cosched_demand {
 	u64 now_ns;			/* Tc: the time of the demand */
 	u64 last_boost_ns;		/* Tp: when the receiver was last boosted; 0 is never */
 	s64 receiver_ran_ns;		/* r_j: what the receiver has run, on its CPU's fair clock */
-	s64 running_ran_ns;		/* r_i: what the running task has run, on the same clock */
+	s64 running_ran_ns;		/* r_i: what those it competes with have run, on the same clock */
 	u32 nr_runnable;		/* R: runnable tasks on the CPU, the running one included */
 	u32 denied;			/* this demand has been denied, and is asked again */
 };

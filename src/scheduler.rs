@@ -189,16 +189,21 @@ impl<'a, 's> Scheduler<'a, 's> {
         Ok(view)
     }
 
-    /// Warns of maps that are full, once each, and counts under "other" what jobs have used whose owners are gone and that have used nothing since the
-    /// last look, and takes them out of the map.
-    fn bury_the_gone(&mut self) -> Result<()> {
-        self.buried_at = Instant::now();
-        let totals = self.read()?;
-        for counter in full_maps(&totals) {
+    /// Warns of maps that are full, of each once.
+    fn warn_of_full_maps(&mut self, totals: &Totals) {
+        for counter in full_maps(totals) {
             if self.session.full.insert(counter.name) {
                 warn!("a map is full, and the rest goes on: {} ({})", counter.help, counter.name);
             }
         }
+    }
+
+    /// Counts under "other" what jobs have used whose owners are gone and that have used nothing since the
+    /// last look, and takes them out of the map.
+    fn bury_the_gone(&mut self) -> Result<()> {
+        self.buried_at = Instant::now();
+        let totals = self.read()?;
+        self.warn_of_full_maps(&totals);
         let live = totals.jobs;
         let mut used = self.session.past.jobs.clone();
         live.iter().for_each(|(id, job)| used.entry(*id).or_default().add(job));
