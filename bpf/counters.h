@@ -11,9 +11,12 @@
 	X(arrivals_coscheduled, "Arrivals that found their receiver running")			\
 	X(arrivals_unmapped,   "Messages that arrived at a socket that no task has received on") \
 	X(boosts,              "Times a receiver ran ahead of the fair order")			\
+	X(spins,               "Receives that found nothing and spun before they slept")		\
+	X(spins_answered,      "Spins that ended with a message, without a switch")		\
 	X(context_switches,    "Times a CPU changed from one task to another")			\
 	X(preemptions,         "Times a waking task preempted by the fair order, without a boost") \
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\
+	X(overdue,             "Tasks taken out of order because they had waited too long")	\
 	X(endpoints_full,      "Sockets that could not be tracked for want of memory")		\
 	X(groups_full,         "Cgroups that count as part of their parent for want of a place")	\
 	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")

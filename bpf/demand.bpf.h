@@ -104,7 +104,7 @@ static void request_boost(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	tctx->boost = BOOST_GRANTED;
 	__sync_lock_test_and_set(&cctx->demand, 1);
-	if (!cctx->curr_kthread)
+	if (!cctx->curr_kthread && !stop_spin(cctx))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 

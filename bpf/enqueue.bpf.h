@@ -38,6 +38,12 @@ static void wake_idle_cpu_for(struct task_struct *p)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
+/* How a task gets ahead of the running one: a kernel thread is not cut short, and one that spins leaves by itself. */
+static u64 preempt_flag(struct cpu_ctx *cctx)
+{
+	return cctx->curr_kthread || stop_spin(cctx) ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
+}
+
 /* Does the fair order have @tctx, which wakes, run instead of the running task? */
 static bool preempts(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
@@ -55,7 +61,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	if (woken && preempts(tctx, cctx)) {
 		if (scx_bpf_now() - cctx->curr_slice_since >= MIN_RUN_NS) {
 			count(COSCHED_COUNTER_preemptions);
-			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | SCX_ENQ_PREEMPT);
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 			return;
 		}
 		cctx->preempt_at_tick = 1;
@@ -83,8 +89,7 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 
 	if (enq_flags & SCX_ENQ_WAKEUP) {
 		tctx->boosted = 1;
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags |
-				   (cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT));
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 		return;
 	}
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
@@ -113,6 +118,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	become_runnable(p, tctx, cctx, cpu);
 	if (tctx->state != TASK_QUEUED)
 		set_state(tctx, TASK_QUEUED);
+	tctx->queued_at = scx_bpf_now();
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		place_woken(tctx, cctx, cpu);
 	else

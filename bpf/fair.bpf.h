@@ -119,6 +119,21 @@ static s64 others_lead(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	return lead < MAX_WAIT_NS ? lead : MAX_WAIT_NS;
 }
 
+/*
+ * A task that was away may be behind the clock by one slice at most: a sleeper could save up and then hold the CPU, and
+ * the clock of a CPU that a task has left can make a leap.
+ */
+static void bound_credit(struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	u64 floor;
+
+	if (!vtime_before(tctx->vtime, cctx->vtime_now))
+		return;
+	floor = cctx->vtime_now - to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
+	if (vtime_before(tctx->vtime, floor))
+		tctx->vtime = floor;
+}
+
 /* Puts @tctx on the fair clock of @cpu: a newcomer at the clock, a migrant at its old distance. */
 static void place_on_cpu(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
@@ -128,27 +143,19 @@ static void place_on_cpu(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 		return;
 	old = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
 	tctx->vtime = cctx->vtime_now + (old ? tctx->vtime - old->vtime_now : 0);
+	bound_credit(tctx, cctx);
 	tctx->slice_vtime = tctx->vtime;
 	tctx->cpu = cpu;
 }
 
-/*
- * Puts @tctx, which wakes, on the fair clock of @cpu. A sleeper may be behind the clock by one slice at most, or it could
- * save up and then hold the CPU.
- */
+/* Puts @tctx, which wakes, on the fair clock of @cpu. */
 static void place_woken(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 floor;
-
 	place_on_cpu(tctx, cctx, cpu);
-	if (!vtime_before(tctx->vtime, cctx->vtime_now))
-		return;
-	floor = cctx->vtime_now - to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
-	if (vtime_before(tctx->vtime, floor))
-		tctx->vtime = floor;
+	bound_credit(tctx, cctx);
 }
 
-/* @tctx is about to run on @cpu: the clock goes to the least vtime of it and the queue, but never back. */
+/* @tctx runs on @cpu: the clock goes to the least vtime of it and the queue, but never back. */
 static void advance_fair_clock(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);

@@ -20,6 +20,7 @@
  *	endpoints.bpf.h	has a task a message, or a question to answer
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
  *	sockets.bpf.h	hooks: who receives where, what has arrived
+ *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
  *	switch.bpf.h	a task becomes runnable, runs, stops, sleeps
  *	enqueue.bpf.h	where a task waits
  *	dispatch.bpf.h	which task a CPU takes
@@ -32,6 +33,7 @@
 #include <scx/common.bpf.h>
 #include "intf.h"
 #include "../policies/gate.h"
+#include "../policies/wait.h"
 
 #define NSEC_PER_USEC	1000ULL
 #define NSEC_PER_MSEC	1000000ULL
@@ -51,6 +53,7 @@ UEI_DEFINE(uei);
 #include "endpoints.bpf.h"
 #include "demand.bpf.h"
 #include "sockets.bpf.h"
+#include "waits.bpf.h"
 #include "switch.bpf.h"
 #include "enqueue.bpf.h"
 #include "dispatch.bpf.h"

@@ -9,7 +9,7 @@
  *	is received	tcp_rcv_space_adjust	some bytes of a TCP stream
  *			skb_consume_udp		a UDP datagram
  *			unix_*_recvmsg		on a Unix socket
- *	is awaited	sk_wait_data, __skb_wait_for_more_packets, *_poll
+ *	is awaited	*_poll, and the hooks of waits.bpf.h
  *	may come	sock_alloc_file, __inet_accept, unix_accept: whoever makes a socket will read it
  *
  * All but the arrivals tell which task to run for the next message. What has been consumed needs no hook: see
@@ -107,43 +107,6 @@ int BPF_PROG(on_udp_received, struct sock *sk)
 {
 	return note_reader(sk);
 }
-
-/*
- * The current task is about to sleep until a message comes: its claim to a share goes on (jobs.bpf.h). The mark is
- * taken back when it runs again.
- */
-static int wait_begins(struct sock *sk)
-{
-	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
-
-	note_reader(sk);
-	if (tctx)
-		tctx->awaits = 1;
-	return 0;
-}
-
-#define WAIT_HOOK(name, function)						\
-SEC("fentry/" #function)							\
-int BPF_PROG(on_##name##_wait, struct sock *sk)					\
-{										\
-	return wait_begins(sk);							\
-}
-
-WAIT_HOOK(stream, sk_wait_data)
-WAIT_HOOK(datagram, __skb_wait_for_more_packets)
-
-/* Unix streams have a wait of their own, which compilers inline: the whole receive stands for it. */
-#define UNIX_HOOK(name, function)						\
-SEC("fentry/" #function)							\
-int BPF_PROG(on_##name##_wait, struct socket *sock)				\
-{										\
-	struct sock *sk = sock->sk;						\
-										\
-	return sk ? wait_begins(sk) : 0;					\
-}
-
-UNIX_HOOK(unix_stream, unix_stream_recvmsg)
-UNIX_HOOK(unix_dgram, unix_dgram_recvmsg)
 
 /* A hook on a function whose argument @arg is a socket that the current task makes or polls. */
 #define OWNER_HOOK(name, function, arg, args...)				\

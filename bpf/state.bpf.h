@@ -27,6 +27,12 @@ static const struct cosched_policy *current_policy(void)
 	return &policies[READ_ONCE(policy_now) & 1];
 }
 
+enum spin {
+	SPIN_NONE,
+	SPIN_ON,
+	SPIN_STOP,		/* it was asked to leave the CPU: it is to sleep instead */
+};
+
 struct cpu_ctx {
 	/* The fair order (fair.bpf.h). */
 	u64 vtime_now;		/* the fair clock: the least vtime of what is runnable here */
@@ -43,12 +49,14 @@ struct cpu_ctx {
 	u64 curr_slice_since;	/* when its slice began, or would have, had it not been interrupted */
 	u32 curr_kthread;
 	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
+	u64 overdue_at;		/* when nobody in the queue had waited too long, at the last look (dispatch.bpf.h) */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 
 	/* Demand (demand.bpf.h). */
 	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
 	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
 	u32 starving;		/* boosts wait until the fair order has had its turn */
+	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
 } __attribute__((aligned(128)));	/* two cache lines, which are fetched together, and no other CPU's */
 
 struct {
@@ -63,6 +71,16 @@ static struct cpu_ctx *cpu_ctx_of(s32 cpu)
 	u32 key = cpu;
 
 	return bpf_map_lookup_elem(&cpu_ctxs, &key);
+}
+
+/*
+ * Asks the running task of @cctx's CPU to leave it, if it spins. Else returns false, and it is to be preempted: see
+ * waits.bpf.h.
+ */
+static bool stop_spin(struct cpu_ctx *cctx)
+{
+	return READ_ONCE(cctx->spin) == SPIN_ON &&
+	       __sync_val_compare_and_swap(&cctx->spin, SPIN_ON, SPIN_STOP) == SPIN_ON;
 }
 
 /* On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. */
@@ -137,6 +155,7 @@ struct task_ctx {
 	u64 slice_ns;		/* the length of the present slice */
 	u64 slice_used_ns;	/* of the present slice */
 	u64 charged_ns;		/* sum_exec_runtime up to which vtime is charged */
+	u64 queued_at;		/* when it was last put into a queue */
 	s32 cpu;		/* whose fair clock vtime is on; -1: none yet */
 
 	/* The sums of weights of a CPU that this task is part of (weights.bpf.h). */
@@ -166,6 +185,7 @@ struct task_ctx {
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;
 	u64 granted_ns;		/* how long the boost that was granted last is to run */
+	struct cosched_wait_history wait_history;
 };
 
 struct {

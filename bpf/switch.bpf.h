@@ -77,6 +77,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->yields = 0;
 	cctx->noted = 0;
 	cctx->preempt_at_tick = 0;
+	cctx->spin = SPIN_NONE;
 
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	note_position(cctx, tctx, now);
@@ -120,12 +121,13 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	bool preempted;
 
 	tctx = cctx ? task_ctx_of(p) : NULL;
-	if (!tctx || !p->scx.slice)
+	if (!tctx)
 		return;
-	preempted = cctx->preempt_at_tick && !tctx->boosted;
+	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !tctx->boosted);
 	if (!preempted && p->scx.slice >= tick_ns / 2)
 		return;
-	scx_bpf_task_set_slice(p, 0);
+	/* The slice of one that spins ends when it sleeps, or with the next tick. */
+	scx_bpf_task_set_slice(p, stop_spin(cctx) ? tick_ns : 0);
 	if (!preempted)
 		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
 }

@@ -5,6 +5,7 @@
  */
 #include "native.h"
 #include "gate.h"
+#include "wait.h"
 #include "../bpf/counters.h"
 
 u32 cosched_native_gate_decide(const struct cosched_policy *policy,
@@ -17,6 +18,17 @@ u64 cosched_native_gate_slice(const struct cosched_policy *policy,
 			      const struct cosched_demand *demand)
 {
 	return cosched_gate_slice(policy, demand);
+}
+
+u64 cosched_native_wait_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)
+{
+	return cosched_wait_begin(policy, history);
+}
+
+void cosched_native_wait_end(const struct cosched_policy *policy, struct cosched_wait_history *history,
+			     int message_came)
+{
+	cosched_wait_end(policy, history, message_came);
 }
 
 int cosched_native_reason_grants(u32 reason)

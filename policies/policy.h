@@ -30,6 +30,13 @@ enum cosched_gate {
 	COSCHED_NR_GATES,
 };
 
+/* What a receiver does that finds nothing (Zhang, Table 1). */
+enum cosched_wait {
+	COSCHED_WAIT_NONE,		/* as the program has it: one that sleeps, sleeps */
+	COSCHED_WAIT_SPIN,		/* it spins for a while before it sleeps */
+	COSCHED_NR_WAITS,
+};
+
 /*
  * Why a demand was granted or denied, declared once: X(name, grants, help). The names reach the
  * metrics as the label "reason", in this order.
@@ -57,7 +64,8 @@ struct cosched_policy {
 	s64 h_ns;			/* equalizing: the lag that a boost needs; may be negative */
 	s64 rate_constant_ns;		/* rate: C */
 	s32 rate_exponent;		/* rate: E */
-	u32 pad;
+	u32 wait;			/* enum cosched_wait */
+	u64 spin_ns;			/* spin: how long a receive spins before it sleeps */
 };
 
 /* One snapshot of the receiver's CPU, taken when the gate is asked. All times in ns. */
@@ -68,6 +76,12 @@ struct cosched_demand {
 	s64 running_ran_ns;		/* r_i: what those it competes with have run, on the same clock */
 	u32 nr_runnable;		/* R: runnable tasks on the CPU, the running one included */
 	u32 denied;			/* this demand has been denied, and is asked again */
+};
+
+/* What the waits of a task have taught. It starts as zeroes. */
+struct cosched_wait_history {
+	u32 skips;			/* how many waits slept at once after the last spin in vain */
+	u32 skips_left;			/* how many of the next ones do */
 };
 
 #define COSCHED_REASON_CASE(name, grants, help) case COSCHED_REASON_##name: return grants;

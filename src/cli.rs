@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::bench::BenchArgs;
 use crate::given::Given;
 use crate::limits::{self, MetricsListen};
-use crate::policy::{Arrival, Gate, PolicyChange};
+use crate::policy::{Arrival, Gate, PolicyChange, Wait};
 use crate::report;
 use crate::settings::{JobBy, Partial};
 
@@ -82,6 +82,14 @@ pub struct AxisArgs {
     #[arg(long, value_name = "MS", value_parser = |s: &str| limits::RATE_CONSTANT_MS.parse(s), allow_hyphen_values = true)]
     pub rate_constant_ms: Option<f64>,
 
+    /// What a receive does that finds nothing: none (what the program has it do), spin (before it sleeps).
+    #[arg(long, value_name = "RULE")]
+    pub wait: Option<Wait>,
+
+    /// Spin: how long a receive that finds nothing spins before it sleeps, in us.
+    #[arg(long, value_name = "US", value_parser = |s: &str| limits::SPIN_US.parse(s), allow_hyphen_values = true)]
+    pub spin_us: Option<u32>,
+
     /// How long a task runs before the next decision, in us.
     #[arg(long, value_name = "US", value_parser = |s: &str| limits::SLICE_US.parse(s), allow_hyphen_values = true)]
     pub slice_us: Option<u32>,
@@ -97,6 +105,8 @@ impl AxisArgs {
             h_ms: self.h_ms,
             rate_exponent: self.rate_exponent,
             rate_constant_ms: self.rate_constant_ms,
+            wait: self.wait,
+            spin_us: self.spin_us,
             slice_us: self.slice_us,
         }
     }

@@ -78,11 +78,11 @@ pub fn policy_list(args: &ListArgs) -> Result<ExitCode> {
         return print_json(&presets.iter().map(row).collect::<Vec<_>>());
     }
     let mut table = table();
-    table.set_header(["NAME", "ARRIVAL", "GATE", "PARAMETERS", "WHAT IT DOES"]);
+    table.set_header(["NAME", "ARRIVAL", "GATE", "WAIT", "PARAMETERS", "WHAT IT DOES"]);
     for preset in presets.values() {
         let view = preset.policy.view();
-        let (arrival, gate) = (view.arrival.to_string(), view.gate.to_string());
-        table.add_row([view.name.clone(), arrival, gate, parameters(&view), preset.summary.clone()]);
+        let (arrival, gate, wait) = (view.arrival.to_string(), view.gate.to_string(), view.wait.to_string());
+        table.add_row([view.name.clone(), arrival, gate, wait, parameters(&view), preset.summary.clone()]);
     }
     print(&lines(&table))
 }
@@ -92,12 +92,14 @@ fn parameters(policy: &PolicyView) -> String {
     all.extend(policy.h_ms.map(|v| format!("h_ms={v}")));
     all.extend(policy.rate_exponent.map(|v| format!("rate_exponent={v}")));
     all.extend(policy.rate_constant_ms.map(|v| format!("rate_constant_ms={v}")));
+    all.extend(policy.spin_us.map(|v| format!("spin_us={v}")));
     all.push(format!("slice_us={}", policy.slice_us));
     all.join(" ")
 }
 
 fn policy_line(policy: &PolicyView) -> String {
-    format!("{} (arrival {}, gate {}, {})", policy.name, policy.arrival, policy.gate, parameters(policy))
+    let PolicyView { name, arrival, gate, wait, .. } = policy;
+    format!("{name} (arrival {arrival}, gate {gate}, wait {wait}, {})", parameters(policy))
 }
 
 /// `policy show`.

@@ -36,6 +36,8 @@ struct Keys {
     h_ms: Option<Spanned<f64>>,
     rate_exponent: Option<Spanned<i64>>,
     rate_constant_ms: Option<Spanned<f64>>,
+    wait: Option<Spanned<String>>,
+    spin_us: Option<Spanned<i64>>,
     slice_us: Option<Spanned<i64>>,
     job_by: Option<Spanned<String>>,
     metrics_listen: Option<Spanned<String>>,
@@ -113,12 +115,15 @@ impl File<'_> {
         let exponent =
             self.get("rate_exponent", keys.rate_exponent, |v| limits::RATE_EXPONENT.parse(&v.to_string()))?;
         let slice_us = self.get("slice_us", keys.slice_us, |v| limits::SLICE_US.parse(&v.to_string()))?;
+        let spin_us = self.get("spin_us", keys.spin_us, |v| limits::SPIN_US.parse(&v.to_string()))?;
         let overrides = Overrides {
             arrival: self.get("arrival", keys.arrival, |v| v.parse())?,
             gate: self.get("gate", keys.gate, |v| v.parse())?,
             h_ms,
             rate_exponent: exponent,
             rate_constant_ms: constant,
+            wait: self.get("wait", keys.wait, |v| v.parse())?,
+            spin_us,
             slice_us,
         };
         let dump = self.get("exit_dump_len", keys.exit_dump_len, |v| limits::EXIT_DUMP_LEN.parse(&v.to_string()))?;
@@ -152,11 +157,12 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let all = "policy = \"dcs\"\narrival = \"demand\"\ngate = \"rate\"\nh_ms = -1.5\nrate_exponent = -1\n\
-                   rate_constant_ms = 2\nslice_us = 1000\njob_by = \"session\"\nmetrics_listen = \"none\"\n\
+                   rate_constant_ms = 2\nwait = \"spin\"\nspin_us = 50\nslice_us = 1000\njob_by = \"session\"\nmetrics_listen = \"none\"\n\
                    jobs_top = 3\nstats = 1\nexit_dump_len = 0\nverbose = true\ncontrol_socket = \"/run/a\"\n";
         let partial = parse(Path::new("c.toml"), all).unwrap();
         assert_eq!(partial.overrides.h_ms.unwrap().value, -1.5);
         assert_eq!(partial.overrides.rate_constant_ms.unwrap().value, 2.0);
+        assert_eq!(partial.overrides.spin_us.unwrap().value, 50);
         assert_eq!(partial.jobs_top, Some(3));
         assert_eq!(partial.verbose, Some(true));
     }

@@ -25,12 +25,19 @@ pub struct Hook {
     pub function: String,
 }
 
+/// The hooks of a loaded object. They observe while they are awake, and cost nothing while they rest.
+#[derive(Default)]
+pub struct Hooks {
+    links: Vec<Link>,
+    states: HookStates,
+}
+
 /// Which hooks are attached, and which are not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HookStates {
     /// Names of those that observe.
     pub attached: Vec<String>,
-    /// Names of those that would, but need not: the policy takes no arrival as a demand.
+    /// Names of those that would, but need not: the policy wants to see neither messages nor waits.
     pub resting: Vec<String>,
     /// Names of those that do not: see the warnings at the start.
     pub missing: Vec<String>,
@@ -57,7 +64,9 @@ impl Hook {
             "on_readable" => "arrivals are not seen, so nothing is boosted",
             "on_tcp_backlog" => "arrivals for a TCP receiver that was preempted inside receive are seen late",
             name if name.ends_with("_received") => "a receiver that never sleeps is known only if it made the socket",
-            name if name.ends_with("_wait") => "whoever sleeps in this receive is known only if it made the socket",
+            name if name.ends_with("_wait") => {
+                "whoever sleeps in this receive does not spin before, and is known only if it made the socket"
+            }
             name if name.ends_with("_poll") => "whoever polls such a socket is not known as its receiver",
             name if name.ends_with("_accept") || name == "on_socket" => {
                 "such a socket has no receiver until somebody receives there"
@@ -87,39 +96,56 @@ pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, quiet: bool
     }
 }
 
-/// The states of an object's hooks while none is attached.
-pub fn at_rest(object: &Object) -> HookStates {
-    let mut states = HookStates::default();
-    for program in object.progs() {
-        let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
-        if program.autoload() { states.resting.push(hook.name) } else { states.missing.push(hook.name) }
+impl Hooks {
+    /// The hooks of `object`, at rest.
+    pub fn of(object: &Object) -> Hooks {
+        let mut hooks = Hooks::default();
+        hooks.rest(object);
+        hooks
     }
-    states
-}
 
-/// Attaches every hook that was loaded. They observe for as long as the links live.
-pub fn attach(object: &Object) -> (Vec<Link>, HookStates) {
-    let (mut links, mut states) = (Vec::new(), HookStates::default());
-    for program in object.progs_mut() {
-        let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
-        if !program.autoload() {
-            states.missing.push(hook.name);
-            continue;
+    /// Which observe, and which do not.
+    pub fn states(&self) -> &HookStates {
+        &self.states
+    }
+
+    /// Attaches every hook that was loaded, unless they are.
+    pub fn wake(&mut self, object: &Object) {
+        if !self.links.is_empty() {
+            return;
         }
-        match program.attach() {
-            Ok(link) => {
-                links.push(link);
-                states.attached.push(hook.name);
+        self.states = HookStates::default();
+        for program in object.progs_mut() {
+            let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
+            if !program.autoload() {
+                self.states.missing.push(hook.name);
+                continue;
             }
-            Err(error) => {
-                let error = one_line(&format!("{error:#}"));
-                let Hook { name, function } = &hook;
-                warn!("hook {name} (kernel function {function}) does not attach: {error}: {}", hook.consequence());
-                states.missing.push(hook.name);
+            match program.attach() {
+                Ok(link) => {
+                    self.links.push(link);
+                    self.states.attached.push(hook.name);
+                }
+                Err(error) => {
+                    let error = one_line(&format!("{error:#}"));
+                    let Hook { name, function } = &hook;
+                    warn!("hook {name} (kernel function {function}) does not attach: {error}: {}", hook.consequence());
+                    self.states.missing.push(hook.name);
+                }
             }
         }
     }
-    (links, states)
+
+    /// Detaches them all.
+    pub fn rest(&mut self, object: &Object) {
+        self.links.clear();
+        self.states = HookStates::default();
+        for program in object.progs() {
+            let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
+            let list = if program.autoload() { &mut self.states.resting } else { &mut self.states.missing };
+            list.push(hook.name);
+        }
+    }
 }
 
 #[cfg(test)]

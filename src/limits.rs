@@ -43,6 +43,8 @@ pub const H_MS: Range<f64> = Range { min: -3_600_000.0, max: 3_600_000.0, what: 
 pub const RATE_EXPONENT: Range<i32> = Range { min: -32, max: 32, what: "a whole number" };
 /// C of the gate `rate`, ms.
 pub const RATE_CONSTANT_MS: Range<f64> = H_MS;
+/// How long a receive spins before it sleeps, us.
+pub const SPIN_US: Range<u32> = Range { min: 1, max: 10_000, what: "a whole number of us" };
 /// How long a task runs before the next decision, us.
 pub const SLICE_US: Range<u32> = Range { min: 100, max: 1_000_000, what: "a whole number of us" };
 /// Between two lines of statistics, s.

@@ -115,6 +115,7 @@ fn finish(mut skel: OpenBpfSkel<'_>) -> Result<BpfSkel<'_>> {
 
 /// The skeleton has its own definition of the same C type.
 pub fn to_skeleton(policy: &intf::cosched_policy) -> types::cosched_policy {
-    let intf::cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, pad } = *policy;
-    types::cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, pad }
+    let intf::cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, wait, spin_ns } =
+        *policy;
+    types::cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, wait, spin_ns }
 }

@@ -139,6 +139,7 @@ fn policy_info(out: &mut Out<'_>, policy: &PolicyView) -> Result<(), Error> {
     let h_ms = text(policy.h_ms.map(|v| v.to_string()));
     let exponent = text(policy.rate_exponent.map(|v| v.to_string()));
     let constant = text(policy.rate_constant_ms.map(|v| v.to_string()));
+    let spin = text(policy.spin_us.map(|v| v.to_string()));
     let labels = [
         ("policy", &policy.name),
         ("arrival", &policy.arrival.to_string()),
@@ -146,6 +147,8 @@ fn policy_info(out: &mut Out<'_>, policy: &PolicyView) -> Result<(), Error> {
         ("h_ms", &h_ms),
         ("rate_exponent", &exponent),
         ("rate_constant_ms", &constant),
+        ("wait", &policy.wait.to_string()),
+        ("spin_us", &spin),
         ("slice_us", &policy.slice_us.to_string()),
     ];
     info(out, "policy", "The policy in force, with its parameters", &labels)

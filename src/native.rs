@@ -19,6 +19,12 @@ unsafe extern "C" {
     static cosched_reason_helps: [*const c_char; NR_REASONS];
     fn cosched_native_gate_decide(policy: *const intf::cosched_policy, demand: *const intf::cosched_demand) -> u32;
     fn cosched_native_gate_slice(policy: *const intf::cosched_policy, demand: *const intf::cosched_demand) -> u64;
+    fn cosched_native_wait_begin(policy: *const intf::cosched_policy, history: *mut intf::cosched_wait_history) -> u64;
+    fn cosched_native_wait_end(
+        policy: *const intf::cosched_policy,
+        history: *mut intf::cosched_wait_history,
+        message_came: i32,
+    );
     fn cosched_native_reason_grants(reason: u32) -> i32;
 }
 
@@ -93,6 +99,19 @@ pub fn decide(policy: &intf::cosched_policy, demand: &intf::cosched_demand) -> u
 pub fn slice(policy: &intf::cosched_policy, demand: &intf::cosched_demand) -> u64 {
     // SAFETY: a pure function that reads its two arguments.
     unsafe { cosched_native_gate_slice(policy, demand) }
+}
+
+/// For how long the wait that begins now may spin before it sleeps: in ns, `policy.spin_ns` or 0, which means not at
+/// all. `history` is what the waits of this task have taught, zeroes at first; any value is allowed.
+pub fn wait_begin(policy: &intf::cosched_policy, history: &mut intf::cosched_wait_history) -> u64 {
+    // SAFETY: a function of its two arguments, of which it may change the second.
+    unsafe { cosched_native_wait_begin(policy, history) }
+}
+
+/// A wait that [`wait_begin`] let spin has ended: the message came meanwhile, or all the time passed in vain.
+pub fn wait_end(policy: &intf::cosched_policy, history: &mut intf::cosched_wait_history, message_came: bool) {
+    // SAFETY: a function of its arguments, of which it may change the second.
+    unsafe { cosched_native_wait_end(policy, history, i32::from(message_came)) }
 }
 
 /// Whether `reason` grants. A number that is no reason does not.

@@ -33,6 +33,16 @@ pub enum Gate {
     Rate,
 }
 
+/// What a receiver does that finds nothing (Zhang, Table 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wait {
+    /// What the program has it do.
+    None,
+    /// It spins for a while before it sleeps (thesis 4.2.3).
+    Spin,
+}
+
 macro_rules! names {
     ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
         impl Display for $type {
@@ -56,8 +66,9 @@ macro_rules! names {
 
 names!(Arrival, "arrival rule", None = "none", Demand = "demand");
 names!(Gate, "gate", Always = "always", Equalizing = "equalizing", Rate = "rate");
+names!(Wait, "wait rule", None = "none", Spin = "spin");
 
-/// A choice on each axis. Parameters that the gate does not use have their default values, so that two
+/// A choice on each axis. Parameters that no rule of it uses have their default values, so that two
 /// policies that do the same are equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
@@ -73,6 +84,10 @@ pub struct Policy {
     pub rate_exponent: i32,
     /// Rate: C, ms.
     pub rate_constant_ms: f64,
+    /// What a receiver does that finds nothing.
+    pub wait: Wait,
+    /// Spin: how long it spins before it sleeps, us.
+    pub spin_us: u32,
     /// How long a task runs before the next decision, us.
     pub slice_us: u32,
 }
@@ -90,6 +105,10 @@ pub struct Overrides {
     pub rate_exponent: Option<Given<i32>>,
     /// `--rate-constant-ms`.
     pub rate_constant_ms: Option<Given<f64>>,
+    /// `--wait`.
+    pub wait: Option<Given<Wait>>,
+    /// `--spin-us`.
+    pub spin_us: Option<Given<u32>>,
     /// `--slice-us`.
     pub slice_us: Option<Given<u32>>,
 }
@@ -103,12 +122,14 @@ impl Overrides {
             h_ms: self.h_ms.or(other.h_ms),
             rate_exponent: self.rate_exponent.or(other.rate_exponent),
             rate_constant_ms: self.rate_constant_ms.or(other.rate_constant_ms),
+            wait: self.wait.or(other.wait),
+            spin_us: self.spin_us.or(other.spin_us),
             slice_us: self.slice_us.or(other.slice_us),
         }
     }
 }
 
-/// A policy as every output shows it. Parameters that the gate does not use are absent.
+/// A policy as every output shows it. Parameters that no rule of it uses are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyView {
     /// The preset, with what was overridden: `dcs`, `dcs+h_ms=-20`.
@@ -123,6 +144,10 @@ pub struct PolicyView {
     pub rate_exponent: Option<i32>,
     /// Rate: C, ms.
     pub rate_constant_ms: Option<f64>,
+    /// What a receiver does that finds nothing.
+    pub wait: Wait,
+    /// Spin: how long it spins before it sleeps, us.
+    pub spin_us: Option<u32>,
     /// How long a task runs before the next decision, us.
     pub slice_us: u32,
 }
@@ -132,16 +157,28 @@ pub struct PolicyView {
 struct Moot<'a> {
     arrival: Arrival,
     gate: Gate,
+    wait: Wait,
     overrides: &'a Overrides,
     preset_by_flag: bool,
 }
 
+/// What a setting needs to have an effect.
+enum Wanted {
+    Demand,
+    Gate(Gate),
+    Spin,
+}
+
 impl Moot<'_> {
-    fn check<T: Clone>(&self, key: &str, given: &Option<Given<T>>, wanted: Option<Gate>) -> Result<Option<T>, Fault> {
+    fn check<T: Clone>(&self, key: &str, given: &Option<Given<T>>, wanted: Wanted) -> Result<Option<T>, Fault> {
         let Some(given) = given else { return Ok(None) };
+        let demand = self.arrival == Arrival::Demand;
         let (axis, is, needs) = match wanted {
-            _ if self.arrival != Arrival::Demand => ("arrival", self.arrival.to_string(), Arrival::Demand.to_string()),
-            Some(gate) if self.gate != gate => ("gate", self.gate.to_string(), gate.to_string()),
+            Wanted::Spin if self.wait != Wait::Spin => ("wait", self.wait.to_string(), Wait::Spin.to_string()),
+            Wanted::Demand | Wanted::Gate(_) if !demand => {
+                ("arrival", self.arrival.to_string(), Arrival::Demand.to_string())
+            }
+            Wanted::Gate(gate) if self.gate != gate => ("gate", self.gate.to_string(), gate.to_string()),
             _ => return Ok(Some(given.value.clone())),
         };
         if given.origin != Origin::Flag && self.set_by_flag(axis) {
@@ -156,6 +193,7 @@ impl Moot<'_> {
         self.preset_by_flag
             || match axis {
                 "arrival" => is_flag(self.overrides.arrival.as_ref().map(|g| &g.origin)),
+                "wait" => is_flag(self.overrides.wait.as_ref().map(|g| &g.origin)),
                 _ => is_flag(self.overrides.gate.as_ref().map(|g| &g.origin)),
             }
     }
@@ -169,12 +207,14 @@ impl Policy {
     pub fn with(&self, overrides: &Overrides, preset_by_flag: bool) -> Result<Policy, Fault> {
         let arrival = overrides.arrival.as_ref().map_or(self.arrival, |g| g.value);
         let gate = overrides.gate.as_ref().map_or(self.gate, |g| g.value);
-        let moot = Moot { arrival, gate, overrides, preset_by_flag };
+        let wait = overrides.wait.as_ref().map_or(self.wait, |g| g.value);
+        let moot = Moot { arrival, gate, wait, overrides, preset_by_flag };
 
-        moot.check("gate", &overrides.gate, None)?;
-        let h_ms = moot.check("h_ms", &overrides.h_ms, Some(Gate::Equalizing))?;
-        let exponent = moot.check("rate_exponent", &overrides.rate_exponent, Some(Gate::Rate))?;
-        let constant = moot.check("rate_constant_ms", &overrides.rate_constant_ms, Some(Gate::Rate))?;
+        moot.check("gate", &overrides.gate, Wanted::Demand)?;
+        let h_ms = moot.check("h_ms", &overrides.h_ms, Wanted::Gate(Gate::Equalizing))?;
+        let exponent = moot.check("rate_exponent", &overrides.rate_exponent, Wanted::Gate(Gate::Rate))?;
+        let constant = moot.check("rate_constant_ms", &overrides.rate_constant_ms, Wanted::Gate(Gate::Rate))?;
+        let spin_us = moot.check("spin_us", &overrides.spin_us, Wanted::Spin)?;
 
         Ok(Policy {
             preset: self.preset.clone(),
@@ -183,12 +223,14 @@ impl Policy {
             h_ms: h_ms.unwrap_or(self.h_ms),
             rate_exponent: exponent.unwrap_or(self.rate_exponent),
             rate_constant_ms: constant.unwrap_or(self.rate_constant_ms),
+            wait,
+            spin_us: spin_us.unwrap_or(self.spin_us),
             slice_us: overrides.slice_us.as_ref().map_or(self.slice_us, |g| g.value),
         }
         .normalized())
     }
 
-    /// With default values where the gate does not look.
+    /// With default values where no rule looks.
     pub(crate) fn normalized(self) -> Policy {
         let looks = |gate| self.arrival == Arrival::Demand && self.gate == gate;
         let (equalizing, rate) = (looks(Gate::Equalizing), looks(Gate::Rate));
@@ -196,6 +238,7 @@ impl Policy {
             h_ms: if equalizing { self.h_ms } else { presets::default_h_ms() },
             rate_exponent: if rate { self.rate_exponent } else { 0 },
             rate_constant_ms: if rate { self.rate_constant_ms } else { 0.0 },
+            spin_us: if self.wait == Wait::Spin { self.spin_us } else { presets::default_spin_us() },
             ..self
         }
     }
@@ -218,8 +261,16 @@ impl Policy {
         differs("rate_exponent", &self.rate_exponent, rate && (gate || self.rate_exponent != of.rate_exponent));
         let constant = rate && (gate || self.rate_constant_ms != of.rate_constant_ms);
         differs("rate_constant_ms", &self.rate_constant_ms, constant);
+        differs("wait", &self.wait, self.wait != of.wait);
+        let spins = self.wait == Wait::Spin;
+        differs("spin_us", &self.spin_us, spins && (self.wait != of.wait || self.spin_us != of.spin_us));
         differs("slice_us", &self.slice_us, self.slice_us != of.slice_us);
         name
+    }
+
+    /// Does it want to see messages and waits? One that does not costs nothing for the hooks.
+    pub fn needs_hooks(&self) -> bool {
+        self.arrival == Arrival::Demand || self.wait == Wait::Spin
     }
 
     fn uses(&self, gate: Gate) -> bool {
@@ -236,6 +287,8 @@ impl Policy {
             h_ms: self.uses(Gate::Equalizing).then_some(self.h_ms),
             rate_exponent: rate.then_some(self.rate_exponent),
             rate_constant_ms: rate.then_some(self.rate_constant_ms),
+            wait: self.wait,
+            spin_us: (self.wait == Wait::Spin).then_some(self.spin_us),
             slice_us: self.slice_us,
         }
     }
@@ -256,7 +309,11 @@ impl Policy {
             h_ns: ns_of_ms(self.h_ms),
             rate_constant_ns: ns_of_ms(self.rate_constant_ms),
             rate_exponent: self.rate_exponent,
-            pad: 0,
+            wait: match self.wait {
+                Wait::None => intf::cosched_wait_COSCHED_WAIT_NONE,
+                Wait::Spin => intf::cosched_wait_COSCHED_WAIT_SPIN,
+            },
+            spin_ns: u64::from(self.spin_us) * 1000,
         }
     }
 }
@@ -281,6 +338,10 @@ pub struct PolicyChange {
     pub rate_exponent: Option<i32>,
     /// `--rate-constant-ms`.
     pub rate_constant_ms: Option<f64>,
+    /// `--wait`.
+    pub wait: Option<Wait>,
+    /// `--spin-us`.
+    pub spin_us: Option<u32>,
     /// `--slice-us`.
     pub slice_us: Option<u32>,
 }
@@ -300,6 +361,7 @@ impl PolicyChange {
         ranged("rate-exponent", self.rate_exponent.map_or(Ok(()), |v| limits::RATE_EXPONENT.check(v).map(drop)))?;
         let constant = self.rate_constant_ms.map_or(Ok(()), |v| limits::RATE_CONSTANT_MS.check(v).map(drop));
         ranged("rate-constant-ms", constant)?;
+        ranged("spin-us", self.spin_us.map_or(Ok(()), |v| limits::SPIN_US.check(v).map(drop)))?;
         ranged("slice-us", self.slice_us.map_or(Ok(()), |v| limits::SLICE_US.check(v).map(drop)))?;
         base.with(&self.overrides(), self.name.is_some()).map_err(|fault| fault.message)
     }
@@ -312,6 +374,8 @@ impl PolicyChange {
             h_ms: self.h_ms.map(Given::flag),
             rate_exponent: self.rate_exponent.map(Given::flag),
             rate_constant_ms: self.rate_constant_ms.map(Given::flag),
+            wait: self.wait.map(Given::flag),
+            spin_us: self.spin_us.map(Given::flag),
             slice_us: self.slice_us.map(Given::flag),
         }
     }

@@ -7,12 +7,15 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::limits;
-use crate::policy::{Arrival, Gate, Policy};
+use crate::policy::{Arrival, Gate, Policy, Wait};
 
 /// The policy of a scheduler that was told nothing.
 pub const DEFAULT: &str = "dcs";
 /// How long a task runs before the next decision unless the preset says otherwise, us.
 pub const DEFAULT_SLICE_US: u32 = 20_000;
+
+/// The same, if the default policy does not spin.
+const DEFAULT_SPIN_US: u32 = 200;
 
 const SOURCE: &str = include_str!("../policies/presets.toml");
 
@@ -37,6 +40,8 @@ struct Row {
     h_ms: Option<f64>,
     rate_exponent: Option<i32>,
     rate_constant_ms: Option<f64>,
+    wait: Wait,
+    spin_us: Option<u32>,
     slice_us: Option<u32>,
 }
 
@@ -57,6 +62,8 @@ impl Row {
             rate_constant_ms: limits::RATE_CONSTANT_MS
                 .check(self.rate_constant_ms.unwrap_or(0.0))
                 .expect("C of a preset"),
+            wait: self.wait,
+            spin_us: limits::SPIN_US.check(self.spin_us.unwrap_or_else(default_spin_us)).expect("spin_us of a preset"),
             slice_us: limits::SLICE_US.check(self.slice_us.unwrap_or(DEFAULT_SLICE_US)).expect("slice of a preset"),
         };
         Preset { summary: self.summary.clone(), source: self.source.clone(), policy: policy.normalized() }
@@ -66,6 +73,11 @@ impl Row {
 /// h of the gate `equalizing` where neither the preset nor the user gives one, ms: that of the default policy.
 pub fn default_h_ms() -> f64 {
     ROWS.get(DEFAULT).and_then(|row| row.h_ms).unwrap_or(0.0)
+}
+
+/// How long the wait rule `spin` spins where neither the preset nor the user says, us: as under the default policy.
+pub fn default_spin_us() -> u32 {
+    ROWS.get(DEFAULT).and_then(|row| row.spin_us).unwrap_or(DEFAULT_SPIN_US)
 }
 
 /// All presets, by name.
@@ -98,11 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn every_arrival_rule_and_gate_of_the_file_is_known_to_the_c_side() {
+    fn every_rule_of_the_file_is_known_to_the_c_side() {
         for preset in all().values() {
             let policy = preset.policy.to_bpf();
             assert!(policy.arrival < crate::bpf::intf::cosched_arrival_COSCHED_NR_ARRIVALS);
             assert!(policy.gate < crate::bpf::intf::cosched_gate_COSCHED_NR_GATES);
+            assert!(policy.wait < crate::bpf::intf::cosched_wait_COSCHED_NR_WAITS);
         }
     }
 }

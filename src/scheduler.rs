@@ -16,12 +16,12 @@ use scx_utils::{UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 use crate::bpf::BpfSkel;
 use crate::bpf::intf::COSCHED_JOB_OTHER;
 use crate::check::Host;
-use crate::hooks::{self, HookStates};
+use crate::hooks::Hooks;
 use crate::jobs::TopJobs;
 use crate::loading::{self, Start, Storage};
 use crate::native::{self, Counter};
 use crate::owners::Owners;
-use crate::policy::{Arrival, Policy, PolicyChange, PolicyView};
+use crate::policy::{Policy, PolicyChange, PolicyView};
 use crate::requests::Request;
 use crate::settings::Settings;
 use crate::snapshot::{self, Histogram, Memory, Snapshot};
@@ -105,8 +105,7 @@ struct Scheduler<'a, 's> {
     session: &'s mut Session,
     skel: BpfSkel<'a>,
     struct_ops: Option<Link>,
-    hook_links: Vec<Link>,
-    hooks: HookStates,
+    hooks: Hooks,
     /// What the jobs had used when it was last seen who is gone.
     buried_at: Instant,
     used_then: BTreeMap<u64, JobTotals>,
@@ -116,17 +115,17 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Loads and attaches. The hooks come first: they do nothing for a task that the scheduler has not seen
     /// yet, and a message that arrives while it takes over one task after the other is not lost.
     ///
-    /// They are attached only while the policy takes arrivals as demands: one that does not costs nothing for them.
+    /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them.
     fn attach(session: &'s mut Session, storage: &'a mut Storage) -> Result<Self> {
         let mut skel = loading::load(&session.start(), storage)?;
-        let (hook_links, hooks) = match session.policy.arrival {
-            Arrival::Demand => hooks::attach(skel.object()),
-            Arrival::None => (Vec::new(), hooks::at_rest(skel.object())),
-        };
+        let mut hooks = Hooks::of(skel.object());
+        if session.policy.needs_hooks() {
+            hooks.wake(skel.object());
+        }
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
         let struct_ops = Some(attach_struct_ops(&mut skel)?);
         let buried_at = Instant::now();
-        Ok(Scheduler { session, skel, struct_ops, hook_links, hooks, buried_at, used_then: BTreeMap::new() })
+        Ok(Scheduler { session, skel, struct_ops, hooks, buried_at, used_then: BTreeMap::new() })
     }
 
     /// Answers requests until one says stop (true) or the kernel has thrown the scheduler out (false).
@@ -151,7 +150,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Unloads, keeps what was counted, and says why the kernel ended it.
     fn end(mut self) -> Result<UserExitInfo> {
         drop(self.struct_ops.take());
-        self.hook_links.clear();
+        self.hooks.rest(self.skel.object());
         match self.read() {
             Ok(totals) => self.session.past.add(&totals),
             Err(error) => warn!("the last counts are lost: {error:#}"),
@@ -167,8 +166,8 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// index, so the new one is written where nobody looks, and then the index is flipped.
     fn set_policy(&mut self, change: &PolicyChange) -> Result<PolicyView, String> {
         let policy = change.apply(&self.session.policy)?;
-        if policy.arrival == Arrival::Demand && self.hook_links.is_empty() {
-            (self.hook_links, self.hooks) = hooks::attach(self.skel.object());
+        if policy.needs_hooks() {
+            self.hooks.wake(self.skel.object());
         }
         let bss = self.skel.maps.bss_data.as_mut().ok_or("the object has no .bss")?;
         // SAFETY: valid for as long as bss is, and everybody who may write it does so here.
@@ -179,9 +178,8 @@ impl<'a, 's> Scheduler<'a, 's> {
         unsafe { (&raw mut bss.policies[next as usize]).write_volatile(loading::to_skeleton(&policy.to_bpf())) };
         now.store(next, Ordering::Release);
 
-        if policy.arrival == Arrival::None {
-            self.hook_links.clear();
-            self.hooks = hooks::at_rest(self.skel.object());
+        if !policy.needs_hooks() {
+            self.hooks.rest(self.skel.object());
         }
         let view = policy.view();
         info!("policy {} is in force", view.name);
@@ -237,7 +235,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             uptime_seconds: self.session.started.elapsed().as_secs_f64(),
             policy: self.session.policy.view(),
             job_by: self.session.settings.job_by,
-            hooks: self.hooks.clone(),
+            hooks: self.hooks.states().clone(),
             memory,
             counters: snapshot::counters(&totals),
             granted: snapshot::decisions(&totals, true),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the rules decide the same in the kernel and natively, and grant for as long, bit for bit. The same
-//! random rows go through a BPF program, by test_run on this machine's kernel, and through the native functions.
+//! Claim: the rules decide the same in the kernel and natively, grant for as long, and let wait for as long, bit for
+//! bit. The same random rows go through a BPF program, by test_run on this machine's kernel, and through the native functions.
 //!
 //! It needs root and BTF, not sched_ext.
 
@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use libbpf_rs::ProgramInput;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use scx_cosched::bpf::intf::{cosched_demand, cosched_policy};
+use scx_cosched::bpf::intf::{cosched_demand, cosched_policy, cosched_wait_history};
 use scx_cosched::native;
 
 #[allow(dead_code, clippy::all)]
@@ -25,7 +25,13 @@ const SEED: u64 = 0x5ca1_ab1e_0ddb_a115;
 struct Row {
     policy: cosched_policy,
     demand: cosched_demand,
-    /// For how long the boost would last: the program's second answer.
+    /// Before a wait; the program answers with that after it.
+    history: cosched_wait_history,
+    /// 0 or 1: at the end of that wait.
+    message_came: u64,
+    /// For how long it would spin: the program's second answer.
+    spin_ns: u64,
+    /// For how long the boost would last: the program's third answer.
     slice_ns: u64,
 }
 
@@ -85,7 +91,8 @@ impl Random {
                 h_ns,
                 rate_constant_ns: self.signed(),
                 rate_exponent: exponent,
-                pad: 0,
+                wait: self.below(3) as u32,
+                spin_ns: self.number(),
             },
             demand: cosched_demand {
                 now_ns: self.number(),
@@ -95,10 +102,20 @@ impl Random {
                 nr_runnable: self.number() as u32,
                 denied: if self.below(2) == 0 { 0 } else { self.number() as u32 },
             },
+            history: cosched_wait_history {
+                skips: if self.below(2) == 0 { self.below(300) as u32 } else { self.number() as u32 },
+                skips_left: if self.below(2) == 0 { 0 } else { self.number() as u32 },
+            },
+            message_came: self.below(2),
             // Garbage, so that an answer that the program did not write is not taken for one.
+            spin_ns: self.next(),
             slice_ns: self.next(),
         }
     }
+}
+
+fn fields(history: &cosched_wait_history) -> (u32, u32) {
+    (history.skips, history.skips_left)
 }
 
 #[test]
@@ -115,7 +132,7 @@ fn the_kernel_and_the_native_build_decide_alike() {
 
     let mut random = Random(SEED);
     let mut seen = vec![0u32; native::reasons().len()];
-    let (mut cut_short, mut held_back) = (0u32, 0u32);
+    let (mut cut_short, mut held_back, mut spun) = (0u32, 0u32, 0u32);
     for n in 0..ROWS {
         let row = random.row();
         let mut context = row;
@@ -125,10 +142,15 @@ fn the_kernel_and_the_native_build_decide_alike() {
         let kernel = skel.progs.decide_row.test_run(input).expect("the program runs").return_value;
         let native = native::decide(&row.policy, &row.demand);
         let slice_ns = native::slice(&row.policy, &row.demand);
+        let mut history = row.history;
+        let spin_ns = native::wait_begin(&row.policy, &mut history);
+        native::wait_end(&row.policy, &mut history, row.message_came != 0);
         assert_eq!((kernel, context.slice_ns), (native, slice_ns), "row {n}: {row:?}");
+        assert_eq!((context.spin_ns, fields(&context.history)), (spin_ns, fields(&history)), "row {n}: {row:?}");
 
         let first_asked = cosched_demand { denied: 0, ..row.demand };
         seen[native as usize] += 1;
+        spun += u32::from(spin_ns > 0);
         cut_short += u32::from(slice_ns > 0 && slice_ns < row.policy.slice_ns);
         held_back += u32::from(native != native::decide(&row.policy, &first_asked));
     }
@@ -138,5 +160,6 @@ fn the_kernel_and_the_native_build_decide_alike() {
         assert!(*count > ROWS as u32 / 200, "only {count} rows of {ROWS} were decided by {}", reason.name);
     }
     assert!(cut_short > ROWS as u32 / 200, "only {cut_short} rows of {ROWS} had less than a slice");
+    assert!(spun > ROWS as u32 / 200, "only {spun} rows of {ROWS} spun");
     assert!(held_back > ROWS as u32 / 200, "only {held_back} rows of {ROWS} were denied for an earlier denial");
 }

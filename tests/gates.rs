@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use scx_cosched::bpf::intf::{
     COSCHED_MAX_CPUS, cosched_arrival_COSCHED_ARRIVAL_DEMAND as DEMAND, cosched_arrival_COSCHED_ARRIVAL_NONE as NONE,
     cosched_demand, cosched_gate_COSCHED_GATE_ALWAYS as ALWAYS, cosched_gate_COSCHED_GATE_EQUALIZING as EQUALIZING,
-    cosched_gate_COSCHED_GATE_RATE as RATE, cosched_policy,
+    cosched_gate_COSCHED_GATE_RATE as RATE, cosched_policy, cosched_wait_COSCHED_WAIT_NONE as NO_WAIT,
 };
 use scx_cosched::native;
 
@@ -20,7 +20,8 @@ fn policy(gate: u32) -> cosched_policy {
         h_ns: 0,
         rate_constant_ns: 0,
         rate_exponent: 0,
-        pad: 0,
+        wait: NO_WAIT,
+        spin_ns: 0,
     }
 }
 
@@ -249,7 +250,7 @@ prop_compose! {
         arrival in prop_oneof![8 => Just(DEMAND), 1 => 0..3u32], gate in gates, slice_ns in any_u64(), h_ns in any_i64(),
         rate_constant_ns in any_i64(), rate_exponent in prop_oneof![any::<i32>(), -70..70i32],
     ) -> cosched_policy {
-        cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, pad: 0 }
+        cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, wait: NO_WAIT, spin_ns: 0 }
     }
 }
 

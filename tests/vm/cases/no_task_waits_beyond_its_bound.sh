@@ -20,6 +20,9 @@ all_run() {
 }
 
 start --gate always
+# One task has had the CPU to itself before the others come, and is not to pay for that.
+hog taskset -c 0
+sleep 1
 # A receiver on CPU 0 that always has a message, since a sender on CPU 1 sees to it.
 python3 -IS -c '
 import os, socket
@@ -33,11 +36,28 @@ while True:
 sender=$!
 flooding() { flooded=$(pgrep --parent $sender); }
 eventually 20 flooding
-for _ in {1..8}; do hog taskset -c 0; done
+for _ in {2..8}; do hog taskset -c 0; done
 
 before=$(granted)
 all_run "under always"
 (( $(granted) > before + 100 )) || fail "nothing was boosted, so this proves nothing"
 scx_cosched policy set local
 all_run "then under local"
+stop
+kill $sender $flooded "${hogs[@]}"
+
+# A share of next to nothing is no reason to wait for ever: half of the kernel's
+# patience with a scheduler, which is 20 s, is the most that any task waits.
+start --policy local
+hogs=()
+for _ in 1 2 3; do hog taskset -c 0; done
+sleep 1
+renice -n -20 "${hogs[@]:0:2}" >/dev/null
+renice -n 19 "${hogs[2]}" >/dev/null
+for _ in 1 2; do
+	least=$(usage 12 "${hogs[2]}")
+	echo "nice 19 beside two of nice -20, in 12 s: $least us"
+	(( least > 10000 )) || fail "a task of nice 19 had not even a slice in 12 s"
+done
+near "one of its competitors, in 3 s" "$(usage 3 "${hogs[0]}")" 1500000
 stop

@@ -14,7 +14,7 @@ set_policy() {
 
 start
 scx_cosched policy show --json >"$tmp/first"
-talk 20000 tcp4/spin tcp6/block udp4/poll udp6/epoll stream/spin dgram/block
+talk 20000 tcp4/spin tcp6/block udp4/block udp4/poll udp6/epoll stream/spin dgram/block
 for cpu in 0 1; do hog taskset -c $cpu; done
 sleep 2
 before=$(cat /sys/kernel/sched_ext/enable_seq)
@@ -35,6 +35,10 @@ for h in -200 -40 0 20; do
 done
 for e in -4 0 4; do
 	set_policy "{gate: \"rate\", rate_exponent: $e}" dcs --gate rate --rate-exponent $e --rate-constant-ms 5
+done
+set_policy '{wait: "none"}' dcs --wait none
+for us in 1 10000; do
+	set_policy "{wait: \"spin\", spin_us: $us}" dcs --wait spin --spin-us $us
 done
 for slice in 1000 100000; do
 	set_policy "{slice_us: $slice}" dcs --slice-us $slice

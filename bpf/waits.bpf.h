@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Waits: what a receive does that finds nothing, before it sleeps.
+ *
+ * The hooks are on the functions in which a receive is about to sleep, in the context of the task and with interrupts
+ * on. A hook that spins there until the message comes makes the sleep moot: the function then looks at the socket again
+ * before it sleeps, and finds the message. The program is not changed and does not notice, and the time is charged to it
+ * like any other.
+ *
+ * The kernel does not run a program of this kind on a CPU while a task is preempted inside it there, so nobody who
+ * waits on that CPU would spin, until that task runs again. Therefore a task that spins is not preempted by this
+ * scheduler. It is told to stop, does so within a microsecond, and sleeps, which leaves the CPU just as well; its wake-up
+ * is a matter of demand as always. Only a kernel thread or another scheduling class preempts it.
+ *
+ * Where it hurts: what comes for a socket whose owner spins goes to the backlog. A bare acknowledgement there ends the
+ * spin like a message would, and the task sleeps.
+ */
+#ifndef COSCHED_WAITS_BPF_H
+#define COSCHED_WAITS_BPF_H
+
+#define MAX_SPIN_ROUNDS (4 << 20)	/* more than fit into the longest time that the loader allows */
+
+/* Spins until there is a message at @sk (true), for @spin_ns at most, or until it is told to stop. */
+static bool spin(struct cpu_ctx *cctx, struct sock *sk, u64 spin_ns)
+{
+	u64 since = bpf_ktime_get_ns();
+	bool came = false;
+	u32 i;
+
+	WRITE_ONCE(cctx->spin, SPIN_ON);
+	bpf_for(i, 0, MAX_SPIN_ROUNDS) {
+		came = holds_message((u64)sk);
+		if (came || READ_ONCE(cctx->spin) != SPIN_ON || bpf_ktime_get_ns() - since >= spin_ns)
+			break;
+	}
+	/* Told to stop, and yet it will not sleep: the next wait is to, and the next tick (switch.bpf.h). */
+	__sync_val_compare_and_swap(&cctx->spin, SPIN_ON, SPIN_NONE);
+	return came;
+}
+
+/* Lets the current task spin, which is about to sleep until a message comes to @sk. Has one come? */
+static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
+{
+	const struct cosched_policy *policy = current_policy();
+	struct cpu_ctx *cctx = cpu_ctx_of(bpf_get_smp_processor_id());
+	u64 spin_ns;
+	bool came;
+
+	/* A real-time task is not ours, and may have a CPU for itself for as long as it likes. */
+	if (policy->wait == COSCHED_WAIT_NONE || !cctx || tctx->state != TASK_RUNNING ||
+	    READ_ONCE(cctx->spin) != SPIN_NONE || is_kthread(bpf_get_current_task_btf()))
+		return false;
+	spin_ns = cosched_wait_begin(policy, &tctx->wait_history);
+	if (!spin_ns)
+		return false;
+	count(COSCHED_COUNTER_spins);
+	came = spin(cctx, sk, spin_ns);
+	if (came)
+		count(COSCHED_COUNTER_spins_answered);
+	if (came || READ_ONCE(cctx->spin) == SPIN_NONE)
+		cosched_wait_end(policy, &tctx->wait_history, came);
+	return came;
+}
+
+/*
+ * The current task finds nothing at @sk, which it reads, and is about to sleep until a message comes: its claim to a
+ * share goes on (jobs.bpf.h). The mark is taken back when it runs again.
+ */
+static int wait_begins(struct sock *sk, bool may_spin)
+{
+	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
+
+	note_reader(sk);
+	if (tctx && !(may_spin && spin_before_sleep(tctx, sk)))
+		tctx->awaits = 1;
+	return 0;
+}
+
+SEC("fentry/sk_wait_data")
+int BPF_PROG(on_stream_wait, struct sock *sk)
+{
+	return wait_begins(sk, true);
+}
+
+SEC("fentry/__skb_wait_for_more_packets")
+int BPF_PROG(on_datagram_wait, struct sock *sk)
+{
+	return wait_begins(sk, true);
+}
+
+/* Unix sockets have waits of their own, which compilers inline: the whole receive stands for them, and may find something. */
+#define UNIX_WAIT_HOOK(name, function)						\
+SEC("fentry/" #function)							\
+int BPF_PROG(on_##name##_wait, struct socket *sock)				\
+{										\
+	struct sock *sk = sock->sk;						\
+										\
+	return sk ? wait_begins(sk, false) : 0;					\
+}
+
+UNIX_WAIT_HOOK(unix_stream, unix_stream_recvmsg)
+UNIX_WAIT_HOOK(unix_dgram, unix_dgram_recvmsg)
+
+#endif

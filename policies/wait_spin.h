@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Wait "spin": a receiver that finds nothing spins for a while before it sleeps: spin-block message receipt, for which
+ * demand-based coscheduling was conceived (thesis 4.1.1, 4.2.3; Zhang 2.4.1).
+ *
+ * A process whose peer runs just now has its answer within microseconds. One that sleeps meanwhile pays for two
+ * switches and a wake-up, and its peer does the same for the next message; so two processes that are coscheduled, but
+ * sleep, spend most of their share on switching.
+ *
+ * The spin should last as long as a message takes to wake the peer and come back, 2L + 2o + W (Arpaci-Dusseau 3.3): then
+ * processes that are coscheduled stay so, and one whose peer is away loses no more than that. A message that comes just
+ * too late costs twice what sleeping at once would have, which is too much for a server that waits for milliseconds each
+ * time, or for two processes on one CPU, one of which can only answer when the other sleeps. So a spin in vain has the
+ * next waits of that task sleep at once: 1, then 3, 7 and so on up to 255 of them, until a spin succeeds again.
+ */
+#ifndef COSCHED_WAIT_SPIN_H
+#define COSCHED_WAIT_SPIN_H
+
+#include "policy.h"
+
+#define COSCHED_MAX_WAIT_SKIPS 255
+
+/* How long the wait that begins now may spin, in ns; 0: it sleeps at once. */
+static inline u64 wait_spin_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)
+{
+	if (history->skips_left) {
+		history->skips_left--;
+		return 0;
+	}
+	return policy->spin_ns;
+}
+
+/* A wait has spun for all that it was allowed, or until the message came. */
+static inline void wait_spin_end(struct cosched_wait_history *history, int message_came)
+{
+	if (message_came)
+		history->skips = 0;
+	else if (history->skips < COSCHED_MAX_WAIT_SKIPS / 2)
+		history->skips = 2 * history->skips + 1;
+	else
+		history->skips = COSCHED_MAX_WAIT_SKIPS;
+	history->skips_left = history->skips;
+}
+
+#endif

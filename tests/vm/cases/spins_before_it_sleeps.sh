@@ -1,0 +1,63 @@
+#!/bin/bash
+# Under the wait rule "spin" a blocking receive whose peer runs has its message
+# without a switch. One that waits in vain, because its peer is slow or shares its
+# CPU, hardly spins; a real-time task and a task under "none" never do.
+. "$(dirname -- "$0")/../case.sh"
+
+# pass COUNT GAP_MS CPU: COUNT round trips over TCP with blocking receives
+# between CPU 0 and CPU, each message GAP_MS late. Sets spins and answered to what that made of
+# the counters.
+pass() {
+	local spins_before answered_before
+	spins_before=$(counter spins) answered_before=$(counter spins_answered)
+	${as:-} taskset -c 0 python3 -IS -c '
+import os, socket, sys, time
+count, gap, cpu = int(sys.argv[1]), float(sys.argv[2]) / 1000, int(sys.argv[3])
+with socket.create_server(("127.0.0.1", 0)) as server:
+    here = socket.create_connection(server.getsockname())
+    there = server.accept()[0]
+for end in here, there:
+    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+child = os.fork()
+os.sched_setaffinity(0, {0 if child else cpu})
+for _ in range(count):
+    if child:
+        time.sleep(gap) if gap else None
+        here.send(b"?")
+        assert here.recv(1) == b"!"
+    else:
+        assert there.recv(1) == b"?"
+        time.sleep(gap) if gap else None
+        there.send(b"!")
+if child:
+    assert os.wait()[1] == 0' "$@"
+	spins=$(( $(counter spins) - spins_before ))
+	answered=$(( $(counter spins_answered) - answered_before ))
+	echo "$*${as:+ as $as}: $spins spins, $answered answered"
+}
+
+start --policy dcs --spin-us 1000
+pass 1000 0 1
+(( answered > 1000 )) || fail "of 2000 waits for a peer that runs, $answered had their message while they spun"
+
+pass 1000 3 1
+(( spins < 100 )) || fail "a task spun $spins times for a peer that is slow"
+
+pass 2000 0 0
+(( spins < 100 )) || fail "two tasks on one CPU spun $spins times for each other"
+
+# The counters are of the whole machine, and there are others: 20 of 400 waits at most.
+as='chrt --fifo 1'
+pass 200 0 1
+(( spins < 20 )) || fail "a real-time task spun"
+as=''
+
+scx_cosched policy set --wait none
+pass 200 0 1
+(( spins < 20 )) || fail "under the wait rule none a task spun"
+
+# Messages are no demand here, but a wait is a wait.
+scx_cosched policy set local --wait spin
+pass 1000 0 1
+(( answered > 1000 )) || fail "under local, of 2000 waits $answered had their message while they spun"
+stop

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: a receive spins for as long as the policy says, and one that spins in vain does so ever more seldom, so that
+//! whoever has to wait for long pays next to nothing for it.
+
+use proptest::prelude::*;
+use scx_cosched::bpf::intf::{
+    cosched_policy, cosched_wait_COSCHED_WAIT_NONE as NONE, cosched_wait_COSCHED_WAIT_SPIN as SPIN,
+    cosched_wait_history,
+};
+use scx_cosched::native;
+
+const SPIN_NS: u64 = 200_000;
+const NEW: cosched_wait_history = cosched_wait_history { skips: 0, skips_left: 0 };
+
+fn policy(wait: u32) -> cosched_policy {
+    cosched_policy {
+        arrival: 0,
+        gate: 0,
+        slice_ns: 20_000_000,
+        h_ns: 0,
+        rate_constant_ns: 0,
+        rate_exponent: 0,
+        wait,
+        spin_ns: SPIN_NS,
+    }
+}
+
+/// One wait, at whose end the message has come or not. Has it spun?
+fn wait(history: &mut cosched_wait_history, came: bool) -> bool {
+    let policy = policy(SPIN);
+    let spins = native::wait_begin(&policy, history) > 0;
+    if spins {
+        native::wait_end(&policy, history, came);
+    }
+    spins
+}
+
+/// How many waits sleep at once before one spins again.
+fn skipped(history: &mut cosched_wait_history) -> usize {
+    (0..).take_while(|_| !wait(history, false)).count()
+}
+
+#[test]
+fn without_a_rule_and_under_one_that_nobody_knows_nothing_spins() {
+    for rule in [NONE, 17] {
+        let mut history = NEW;
+        assert_eq!(native::wait_begin(&policy(rule), &mut history), 0);
+        native::wait_end(&policy(rule), &mut history, false);
+        assert_eq!((history.skips, history.skips_left), (0, 0));
+    }
+}
+
+#[test]
+fn a_task_that_was_never_seen_to_wait_spins() {
+    assert_eq!(native::wait_begin(&policy(SPIN), &mut NEW.clone()), SPIN_NS);
+}
+
+#[test]
+fn each_spin_in_vain_doubles_the_waits_until_the_next() {
+    let mut history = NEW;
+    assert!(wait(&mut history, false));
+    let gaps: Vec<usize> = (0..10).map(|_| skipped(&mut history)).collect();
+    assert_eq!(gaps, [1, 3, 7, 15, 31, 63, 127, 255, 255, 255]);
+}
+
+#[test]
+fn one_success_makes_up_for_all_failures() {
+    let mut history = NEW;
+    for _ in 0..1000 {
+        wait(&mut history, false);
+    }
+    while !wait(&mut history, true) {}
+    assert!(wait(&mut history, true) && wait(&mut history, false));
+    assert_eq!(skipped(&mut history), 1);
+}
+
+#[test]
+fn a_pair_whose_peer_is_away_now_and_then_spins_nearly_always() {
+    // 500 messages while both run, then one wait in vain until the peer is back: as at the end of each slice.
+    let mut history = NEW;
+    let spins = (0..100 * 501).filter(|n| wait(&mut history, n % 501 != 500)).count();
+    assert!(spins >= 100 * 500, "{spins}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_history_spins_for_the_time_given_or_not_at_all(
+        skips in any::<u32>(), skips_left in any::<u32>(), rule in 0..3u32, spin_ns in any::<u64>(), came in any::<bool>(),
+    ) {
+        let policy = cosched_policy { spin_ns, ..policy(rule) };
+        let mut history = cosched_wait_history { skips, skips_left };
+        let spins_ns = native::wait_begin(&policy, &mut history);
+        prop_assert!(spins_ns == 0 || (rule == SPIN && skips_left == 0 && spins_ns == spin_ns));
+        native::wait_end(&policy, &mut history, came);
+        prop_assert!(history.skips <= skips.max(255) && (rule != SPIN || history.skips <= 255) && (rule != SPIN || history.skips_left == history.skips));
+    }
+
+    #[test]
+    fn who_waits_in_vain_spins_in_one_of_256_waits_in_the_long_run(waits in 0..20_000usize) {
+        let mut history = NEW;
+        let spins = (0..waits).filter(|_| wait(&mut history, false)).count();
+        prop_assert!(spins <= 8 + 1 + waits / 256, "{spins} of {waits}");
+    }
+}
