@@ -78,6 +78,7 @@ static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 		.running_ran_ns = others_lead(tctx, cctx),
 		.nr_runnable = cctx->nr_runnable,
 		.denied = tctx->denied,
+		.max_lead_ns = max_debt(cctx),
 	};
 	u32 reason = cosched_gate_decide(policy, &demand);
 

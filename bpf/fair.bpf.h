@@ -167,6 +167,12 @@ static void advance_fair_clock(const struct task_ctx *tctx, struct cpu_ctx *cctx
 		cctx->vtime_now = least;
 }
 
+/* How far ahead of the clock, beyond a slice, a task may be on @cctx's CPU: what the others catch up with in MAX_WAIT_NS. */
+static u64 max_debt(const struct cpu_ctx *cctx)
+{
+	return (u64)MAX_WAIT_NS / (cctx->nr_runnable ?: 1);
+}
+
 /*
  * A task may be ahead of the clock by what the fair order itself makes of a slice, and by as much more as the others
  * catch up with in MAX_WAIT_NS. The rest of a debt is forgiven: nobody waits without bound for having been
@@ -174,7 +180,7 @@ static void advance_fair_clock(const struct task_ctx *tctx, struct cpu_ctx *cctx
  */
 static void bound_debt(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
-	u64 ceiling = cctx->vtime_now + (u64)MAX_WAIT_NS / (cctx->nr_runnable ?: 1);
+	u64 ceiling = cctx->vtime_now + max_debt(cctx);
 
 	if (!vtime_before(ceiling, tctx->vtime) && !vtime_before(ceiling, tctx->slice_vtime))
 		return;

@@ -27,6 +27,14 @@
 
 #include "policy.h"
 
+/* h, but no lead that nobody collects: a CPU with very many tasks forgives what would take too long to pay back. */
+static inline s64 gate_equalizing_h(const struct cosched_policy *policy, const struct cosched_demand *demand)
+{
+	s64 least_ns = demand->max_lead_ns <= COSCHED_S64_MAX ? -(s64)demand->max_lead_ns : COSCHED_S64_MIN;
+
+	return policy->h_ns > least_ns ? policy->h_ns : least_ns;
+}
+
 /* How far the receiver may go until the gate closes at @h_ns, in ns on the fair clock; 0 or less: it is closed. */
 static inline s64 gate_equalizing_room(s64 h_ns, const struct cosched_demand *demand)
 {
@@ -36,15 +44,17 @@ static inline s64 gate_equalizing_room(s64 h_ns, const struct cosched_demand *de
 static inline u32 gate_equalizing_allows(const struct cosched_policy *policy,
 					 const struct cosched_demand *demand)
 {
-	s64 h_ns = policy->h_ns < 0 && demand->denied ? policy->h_ns / 2 : policy->h_ns;
+	s64 h_ns = gate_equalizing_h(policy, demand);
 
+	if (h_ns < 0 && demand->denied)
+		h_ns /= 2;
 	return gate_equalizing_room(h_ns, demand) > 0 ? COSCHED_REASON_lags : COSCHED_REASON_not_behind;
 }
 
 static inline u64 gate_equalizing_slice(const struct cosched_policy *policy,
 					const struct cosched_demand *demand)
 {
-	s64 room_ns = gate_equalizing_room(policy->h_ns, demand);
+	s64 room_ns = gate_equalizing_room(gate_equalizing_h(policy, demand), demand);
 
 	if (room_ns <= 0)
 		return 0;

@@ -76,6 +76,7 @@ struct cosched_demand {
 	s64 running_ran_ns;		/* r_i: what those it competes with have run, on the same clock */
 	u32 nr_runnable;		/* R: runnable tasks on the CPU, the running one included */
 	u32 denied;			/* this demand has been denied, and is asked again */
+	u64 max_lead_ns;		/* how far ahead of the clock a task may be; the rest of its debt is forgiven */
 };
 
 /* What the waits of a task have taught. It starts as zeroes. */

@@ -100,6 +100,7 @@ impl Random {
                 receiver_ran_ns,
                 running_ran_ns,
                 nr_runnable: self.number() as u32,
+                max_lead_ns: if self.below(2) == 0 { u64::MAX } else { self.number() },
                 denied: if self.below(2) == 0 { 0 } else { self.number() as u32 },
             },
             history: cosched_wait_history {

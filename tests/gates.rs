@@ -25,8 +25,15 @@ fn policy(gate: u32) -> cosched_policy {
     }
 }
 
-const IDLE: cosched_demand =
-    cosched_demand { now_ns: 0, last_boost_ns: 0, receiver_ran_ns: 0, running_ran_ns: 0, nr_runnable: 0, denied: 0 };
+const IDLE: cosched_demand = cosched_demand {
+    now_ns: 0,
+    last_boost_ns: 0,
+    receiver_ran_ns: 0,
+    running_ran_ns: 0,
+    nr_runnable: 0,
+    denied: 0,
+    max_lead_ns: u64::MAX,
+};
 
 fn reason(policy: &cosched_policy, demand: &cosched_demand) -> &'static str {
     native::reasons()[native::decide(policy, demand) as usize].name
@@ -103,6 +110,26 @@ fn a_gate_that_denied_opens_again_at_half_of_a_negative_h() {
                 assert_eq!(reason(&policy, &again), after_denial, "h {h} lead {lead} r_i {running} denied {denied}");
             }
         }
+    }
+}
+
+#[test]
+fn h_allows_no_lead_that_nobody_collects() {
+    // All in ms: h, the greatest lead, the receiver's lead, and the answer with the time granted of a slice of 20.
+    for (h, max_lead, lead, expected, granted) in [
+        (-60, 30, 29, "lags", 1),
+        (-60, 30, 30, "not_behind", 0),
+        (-60, 60, 45, "lags", 15),
+        (-60, 0, -5, "lags", 5),
+        (-60, 0, 0, "not_behind", 0),
+        // h is the narrower bound.
+        (-20, 30, 20, "not_behind", 0),
+        (20, 0, -20, "not_behind", 0),
+    ] {
+        let (policy, demand) = equalizing(h, lead, 0);
+        let demand = cosched_demand { max_lead_ns: (max_lead * MS) as u64, ..demand };
+        assert_eq!(reason(&policy, &demand), expected, "h {h} max {max_lead} lead {lead}");
+        assert_eq!(native::slice(&policy, &demand), (granted * MS) as u64, "h {h} max {max_lead} lead {lead}");
     }
 }
 
@@ -259,9 +286,15 @@ prop_compose! {
         now_ns in any_u64(), last_boost_ns in any_u64(), receiver_ran_ns in any_i64(),
         running_ran_ns in any_i64(), nr_runnable in prop_oneof![any::<u32>(), 0..COSCHED_MAX_CPUS],
         denied in prop_oneof![2 => Just(0), 1 => Just(1), 1 => any::<u32>()],
+        max_lead_ns in prop_oneof![3 => Just(u64::MAX), 1 => any_u64()],
     ) -> cosched_demand {
-        cosched_demand { now_ns, last_boost_ns, receiver_ran_ns, running_ran_ns, nr_runnable, denied }
+        cosched_demand { now_ns, last_boost_ns, receiver_ran_ns, running_ran_ns, nr_runnable, denied, max_lead_ns }
     }
+}
+
+/// h, or the lead that is collected in the end, whichever allows less.
+fn bounded_h(policy: &cosched_policy, demand: &cosched_demand) -> i64 {
+    policy.h_ns.max(i64::try_from(demand.max_lead_ns).map_or(i64::MIN, |lead| -lead))
 }
 
 /// r_i - (r_j + h) in exact numbers: how far the receiver is from where h closes the gate.
@@ -302,15 +335,16 @@ proptest! {
         // Where a sum saturates too: it does so on the side of the shorter boost.
         let slice_ns = native::slice(&policy, &demand);
         let lead = i128::from(demand.receiver_ran_ns) - i128::from(demand.running_ran_ns);
-        prop_assert!(slice_ns == 0 || lead + i128::from(slice_ns) <= -i128::from(policy.h_ns));
+        prop_assert!(slice_ns == 0 || lead + i128::from(slice_ns) <= -i128::from(bounded_h(&policy, &demand)));
     }
 
     #[test]
     fn a_boost_is_as_long_as_the_room_unless_a_sum_saturates(
         policy in any_policy(EQUALIZING..RATE), demand in any_demand(),
     ) {
-        let sum = i128::from(demand.receiver_ran_ns) + i128::from(policy.h_ns);
-        let room = exact_room(policy.h_ns, &demand);
+        let h_ns = bounded_h(&policy, &demand);
+        let sum = i128::from(demand.receiver_ran_ns) + i128::from(h_ns);
+        let room = exact_room(h_ns, &demand);
         if i64::try_from(sum).is_ok() && i64::try_from(room).is_ok() {
             let expected = room.clamp(0, i128::from(policy.slice_ns));
             prop_assert_eq!(i128::from(native::slice(&policy, &demand)), expected);
@@ -391,7 +425,8 @@ proptest! {
         policy in any_policy(EQUALIZING..RATE), demand in any_demand(),
     ) {
         let policy = cosched_policy { arrival: DEMAND, ..policy };
-        let h_ns = if demand.denied != 0 { policy.h_ns.max(policy.h_ns / 2) } else { policy.h_ns };
+        let h_ns = bounded_h(&policy, &demand);
+        let h_ns = if demand.denied != 0 { h_ns.max(h_ns / 2) } else { h_ns };
         let sum = i128::from(demand.receiver_ran_ns) + i128::from(h_ns);
         if i64::try_from(sum).is_ok() {
             prop_assert_eq!(grants(&policy, &demand), exact_room(h_ns, &demand) > 0);
