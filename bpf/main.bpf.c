@@ -130,9 +130,13 @@ void BPF_STRUCT_OPS(cosched_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 {
+	struct cosched_job_stats none = {};
+	u64 other = COSCHED_JOB_OTHER;
 	u32 cpu;
 	s32 err;
 
+	/* While there is room: it is wanted when there is none. */
+	bpf_map_update_elem(&jobs, &other, &none, BPF_NOEXIST);
 	bpf_for(cpu, 0, nr_cpu_ids) {
 		err = scx_bpf_create_dsq(cpu, __COMPAT_scx_bpf_cpu_node(cpu));
 		if (err) {

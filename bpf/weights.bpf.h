@@ -62,18 +62,17 @@ static struct group_load *group_load_of(u32 group, s32 cpu)
 	return bpf_map_lookup_elem(&group_loads, &key);
 }
 
-/* From a cgroup's id to its place in the arrays. */
+/* A cgroup's place in the arrays, in its own storage: as many as there are cgroups. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, COSCHED_MAX_GROUPS);
-	__type(key, u64);
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, u32);
 } group_of_cgroup SEC(".maps");
 
 static u32 find_group(struct cgroup *cgrp)
 {
-	u64 id = cgrp->kn->id;
-	u32 *group = bpf_map_lookup_elem(&group_of_cgroup, &id);
+	u32 *group = bpf_cgrp_storage_get(&group_of_cgroup, cgrp, NULL, 0);
 
 	return group ? *group : ROOT_GROUP;
 }
@@ -150,26 +149,33 @@ static s32 add_group(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup *parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
 	u32 parent_group = ROOT_GROUP, group;
-	u64 id = cgrp->kn->id;
+	u32 *place;
 
 	if (parent) {
 		parent_group = find_group(parent);
 		bpf_cgroup_release(parent);
 	}
+	place = bpf_cgrp_storage_get(&group_of_cgroup, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!place) {
+		count(COSCHED_COUNTER_groups_full);
+		return 0;
+	}
+	*place = parent_group;
 	bpf_for(group, ROOT_GROUP + 1, COSCHED_MAX_GROUPS) {
 		u32 key = group;
 		struct group *g = bpf_map_lookup_elem(&groups, &key);
 
 		if (!g || __sync_val_compare_and_swap(&g->used, 0, 1))
 			continue;
-		g->cgroup = id;
+		g->cgroup = cgrp->kn->id;
 		g->parent = parent_group;
 		g->weight = weight ?: WEIGHT_DEFAULT;
 		clear_loads(key);
-		return bpf_map_update_elem(&group_of_cgroup, &id, &key, BPF_ANY);
+		*place = key;
+		return 0;
 	}
 	count(COSCHED_COUNTER_groups_full);
-	return bpf_map_update_elem(&group_of_cgroup, &id, &parent_group, BPF_ANY);
+	return 0;
 }
 
 static void remove_group(struct cgroup *cgrp)
@@ -178,7 +184,7 @@ static void remove_group(struct cgroup *cgrp)
 	u32 group = find_group(cgrp);
 	struct group *g = bpf_map_lookup_elem(&groups, &group);
 
-	bpf_map_delete_elem(&group_of_cgroup, &id);
+	bpf_cgrp_storage_delete(&group_of_cgroup, cgrp);
 	if (g && g->cgroup == id)
 		__sync_lock_test_and_set(&g->used, 0);
 }

@@ -28,7 +28,7 @@ pub struct Cli {
     pub monitor: Option<f64>,
 
     /// Describe the statistics that --stats and --monitor print.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "monitor")]
     pub help_stats: bool,
 }
 
@@ -236,7 +236,9 @@ impl Cli {
 /// What clap says over several lines, in one.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    // After what is wrong come a tip and the usage. What is wrong may hold a value with blank lines.
+    let end = ["\n\n  tip:", "\n\nUsage:", "\n\nFor more"].iter().filter_map(|mark| text.find(mark)).min();
+    let paragraph = &text[..end.unwrap_or(text.len())];
     let what = report::one_line(paragraph.trim_start_matches("error: "));
     match error.get(ContextKind::SuggestedSubcommand).or_else(|| error.get(ContextKind::SuggestedArg)) {
         Some(suggestion) => format!("{what} (did you mean {suggestion}? --help shows all)"),

@@ -20,9 +20,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::given::{Given, Origin};
-use crate::limits;
 use crate::policy::Overrides;
 use crate::settings::Partial;
+use crate::{limits, presets};
 
 /// A configuration file is a page or two. Anything larger is some other file, named by mistake.
 const SIZE_MAX: u64 = 1 << 20;
@@ -84,11 +84,15 @@ impl File<'_> {
     /// What the parser complains about, with line and key.
     fn syntax(&self, error: &toml::de::Error) -> anyhow::Error {
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
+        let message =
+            message.replace("expected f64", "expected a number").replace("expected i64", "expected a whole number");
         let Some(span) = error.span() else {
             return anyhow!("{}: {message}", self.path.display());
         };
         let line = self.line(&span);
-        let key = self.text.lines().nth(line - 1).and_then(|l| l.split_once('=')).map_or("", |(key, _)| key.trim());
+        let text = self.text.lines().nth(line - 1).unwrap_or_default();
+        let key = text.split_once('=').map_or(text, |(key, _)| key).trim_matches([' ', '\t', '[', ']']);
+        let key = if key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.\"".contains(c)) { key } else { "" };
         let key = if key.is_empty() || message.contains(key) { String::new() } else { format!("{key}: ") };
         anyhow!("{}:{line}: {key}{message}", self.path.display())
     }
@@ -129,7 +133,7 @@ impl File<'_> {
         let dump = self.get("exit_dump_len", keys.exit_dump_len, |v| limits::EXIT_DUMP_LEN.parse(&v.to_string()))?;
         let control = self.get("control_socket", keys.control_socket, |v| limits::control_socket(&v))?;
         Ok(Partial {
-            policy: self.get("policy", keys.policy, Ok)?,
+            policy: self.get("policy", keys.policy, known_preset)?,
             overrides,
             job_by: value(self.get("job_by", keys.job_by, |v| v.parse())?),
             metrics_listen: value(self.get("metrics_listen", keys.metrics_listen, |v| v.parse())?),
@@ -140,6 +144,10 @@ impl File<'_> {
             control_socket: value(control),
         })
     }
+}
+
+fn known_preset(name: String) -> std::result::Result<String, String> {
+    if presets::find(&name).is_some() { Ok(name) } else { Err(presets::unknown(&name)) }
 }
 
 fn value<T>(given: Option<Given<T>>) -> Option<T> {

@@ -5,24 +5,29 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::settings::JobBy;
+
+/// Between two walks through the hierarchy of cgroups, of which there may be thousands.
+const WALK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Names for job ids.
 #[derive(Debug)]
 pub struct Owners {
     job_by: JobBy,
     cgroup_root: Option<PathBuf>,
-    /// The paths of ids that were asked for; None: there was none. Ids are not used again.
-    asked: HashMap<u64, Option<PathBuf>>,
-    /// All that the last walk through the hierarchy found.
+    /// The paths of ids that were asked for. Ids are not used again.
+    asked: HashMap<u64, PathBuf>,
+    /// All that the last walk through the hierarchy found, and when that was.
     walked: HashMap<u64, PathBuf>,
+    walked_at: Option<Instant>,
 }
 
 impl Owners {
     /// Names for ids that are made as `job_by` says. `cgroup_root`: where the cgroup v2 hierarchy is mounted.
     pub fn new(job_by: JobBy, cgroup_root: Option<PathBuf>) -> Owners {
-        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new() }
+        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new(), walked_at: None }
     }
 
     /// The name of the job with `id`: a cgroup's path from the hierarchy's root, `session:<pid>` or
@@ -38,7 +43,7 @@ impl Owners {
         }
     }
 
-    /// Whether nobody can be using `id` any more. A session whose leader has ended may still have members:
+    /// Whether nobody can be using `id` any more, which was made at least a second ago. A session whose leader has ended may still have members:
     /// the caller has to see whether it still uses CPU time.
     pub fn is_gone(&mut self, id: u64) -> bool {
         if self.job_by != JobBy::Cgroup {
@@ -53,21 +58,22 @@ impl Owners {
         self.asked.remove(&id);
     }
 
-    /// The path of the cgroup with `id`, from the root of the hierarchy. Each new id costs one walk through
-    /// the hierarchy at most.
+    /// The path of the cgroup with `id`, from the root of the hierarchy, if it was there at a look not long ago.
     fn cgroup(&mut self, id: u64) -> Option<PathBuf> {
         if let Some(path) = self.asked.get(&id) {
-            return path.clone();
+            return Some(path.clone());
         }
         let root = self.cgroup_root.clone()?;
         let is_there = |path: &PathBuf| inode(&root.join(path)) == Some(id);
-        if !self.walked.get(&id).is_some_and(is_there) {
+        if !self.walked.get(&id).is_some_and(is_there) && self.walked_at.is_none_or(|at| at.elapsed() >= WALK_INTERVAL)
+        {
             self.walked.clear();
             walk(&root, Path::new(""), &mut self.walked);
+            self.walked_at = Some(Instant::now());
         }
-        let path = self.walked.get(&id).cloned();
+        let path = self.walked.get(&id).filter(|path| is_there(path)).cloned()?;
         self.asked.insert(id, path.clone());
-        path
+        Some(path)
     }
 }
 

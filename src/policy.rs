@@ -189,13 +189,12 @@ impl Moot<'_> {
     }
 
     fn set_by_flag(&self, axis: &str) -> bool {
-        let is_flag = |origin: Option<&Origin>| origin == Some(&Origin::Flag);
-        self.preset_by_flag
-            || match axis {
-                "arrival" => is_flag(self.overrides.arrival.as_ref().map(|g| &g.origin)),
-                "wait" => is_flag(self.overrides.wait.as_ref().map(|g| &g.origin)),
-                _ => is_flag(self.overrides.gate.as_ref().map(|g| &g.origin)),
-            }
+        let origin = match axis {
+            "arrival" => self.overrides.arrival.as_ref().map(|g| &g.origin),
+            "wait" => self.overrides.wait.as_ref().map(|g| &g.origin),
+            _ => self.overrides.gate.as_ref().map(|g| &g.origin),
+        };
+        origin.map_or(self.preset_by_flag, |origin| *origin == Origin::Flag)
     }
 }
 

@@ -6,12 +6,19 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 
-use common::{error_of, needs_root};
+use clap::CommandFactory;
+use common::{error_of, fake_scheduler, needs_root};
+use scx_cosched::cli::Cli;
+use scx_cosched::control::ControlSocket;
+use scx_cosched::presets;
+use tempfile::TempDir;
 
 /// The program refuses `args` with exit code 2 and a line that has all of `wanted`.
 fn refuses(args: &[&str], wanted: &[&str]) {
@@ -22,105 +29,400 @@ fn refuses(args: &[&str], wanted: &[&str]) {
     }
 }
 
-#[test]
-fn a_flag_of_a_wrong_type_is_refused() {
-    for (flag, value, takes) in [
-        ("--arrival", "sometimes", "known: none, demand"),
-        ("--gate", "open", "known: always, equalizing, rate"),
-        ("--h-ms", "ten", "a number of ms from -3600000 to 3600000"),
-        ("--rate-exponent", "1.5", "a whole number from -32 to 32"),
-        ("--rate-constant-ms", "", "a number of ms"),
-        ("--slice-us", "20ms", "a whole number of us from 100 to 1000000"),
-        ("--job-by", "user", "cgroup, session or process"),
-        ("--metrics-listen", "9937", "ADDRESS:PORT"),
-        ("--jobs-top", "all", "a whole number from 0"),
-        ("--stats", "often", "a number of seconds"),
-        ("--exit-dump-len", "1M", "a whole number of bytes from 0 to 16777216"),
-        ("--control-socket", "relative.sock", "an absolute path"),
-    ] {
-        refuses(&["run", flag, value], &[flag, value, takes]);
+/// What a value is made of, which decides what is of a wrong type in TOML.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Whole,
+    Number,
+    Switch,
+    /// No key of the configuration file: it cannot name itself.
+    File,
+}
+use Kind::{File, Number, Switch, Text, Whole};
+
+/// A flag, which is a key of the configuration file too if it is one of `run`.
+struct Setting {
+    flag: &'static str,
+    kind: Kind,
+    /// Values that it takes: of a number, both ends.
+    good: &'static [&'static str],
+    /// Values that it does not take: of a number, beyond both ends.
+    bad: &'static [&'static str],
+    /// How the message says what it takes.
+    takes: &'static str,
+    /// It has an effect only with these choices.
+    needs: &'static [(&'static str, &'static str)],
+}
+
+/// Every flag, but for those of `bench`. One that is missing makes `every_flag_has_a_row` fail.
+#[rustfmt::skip]
+const SETTINGS: &[Setting] = &[
+    row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: dcs", &[]),
+    row("arrival", Text, &["none", "demand"], &["sometimes", "", "Demand"], "(known: none, demand", &[]),
+    row("gate", Text, &["always", "equalizing", "rate"], &["open", "", "Rate"], "(known: always, equalizing, rate",
+        &[("arrival", "demand")]),
+    row("h-ms", Number, &["-3600000", "3600000"],
+        &["-3600000.5", "3600000.5", "-1e9", "NaN", "inf", "-inf", "ten", "", "1 ms"],
+        "it takes a number of ms from -3600000 to 3600000", &[("arrival", "demand"), ("gate", "equalizing")]),
+    row("rate-exponent", Whole, &["-32", "32"], &["-33", "33", "1.5", "-4294967297", "two", ""],
+        "it takes a whole number from -32 to 32", &[("arrival", "demand"), ("gate", "rate")]),
+    row("rate-constant-ms", Number, &["-3600000", "3600000"],
+        &["-3600000.5", "3600000.5", "1e300", "NaN", "inf", "-inf", "ten", "", "1 ms"],
+        "it takes a number of ms from -3600000 to 3600000", &[("arrival", "demand"), ("gate", "rate")]),
+    row("wait", Text, &["none", "spin"], &["sleep", "", "Spin"], "(known: none, spin", &[]),
+    row("spin-us", Whole, &["1", "10000"], &["0", "10001", "-1", "4294967297", "1.5", "20us", ""],
+        "it takes a whole number of us from 1 to 10000", &[("wait", "spin")]),
+    row("slice-us", Whole, &["100", "1000000"],
+        &["99", "1000001", "-1", "4294967396", "99999999999999999999", "1e3", "20ms", ""],
+        "it takes a whole number of us from 100 to 1000000", &[]),
+    row("job-by", Text, &["cgroup", "session", "process"], &["user", "", "Cgroup"],
+        "it takes cgroup, session or process", &[]),
+    row("metrics-listen", Text, &["none"],
+        &["9937", "", ":9937", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:9937", "::1:9937"],
+        "it takes ADDRESS:PORT", &[]),
+    row("jobs-top", Whole, &["0", "4096"], &["-1", "4097", "4294967296", "1.5", "all", ""],
+        "it takes a whole number from 0 to 4096", &[]),
+    row("stats", Number, &["0.01", "3600"], &["0.009", "3600.5", "0", "-1", "NaN", "inf", "often", ""],
+        "it takes a number of seconds from 0.01 to 3600", &[]),
+    row("exit-dump-len", Whole, &["0", "16777216"], &["-1", "16777217", "4294967296", "0.5", "1M", ""],
+        "it takes a whole number of bytes from 0 to 16777216", &[]),
+    row("control-socket", Text, &["/no/such/directory/a.sock"], &["relative.sock", "./a", ""],
+        "it takes an absolute path", &[]),
+    row("config", File, &[], &[""], "a value is required", &[]),
+    row("verbose", Switch, &[], &["1", "true", "false"], "no more were expected", &[]),
+    row("json", Switch, &[], &["1", "true"], "no more were expected", &[]),
+    row("monitor", Number, &[], &["0.009", "3600.5", "0", "-1", "NaN", "x", ""],
+        "it takes a number of seconds from 0.01 to 3600", &[]),
+    row("help-stats", Switch, &[], &["1"], "no more were expected", &[]),
+];
+
+const fn row(
+    flag: &'static str,
+    kind: Kind,
+    good: &'static [&'static str],
+    bad: &'static [&'static str],
+    takes: &'static str,
+    needs: &'static [(&'static str, &'static str)],
+) -> Setting {
+    Setting { flag, kind, good, bad, takes, needs }
+}
+
+impl Setting {
+    fn arg(&self) -> String {
+        format!("--{}", self.flag)
     }
-    refuses(&["--monitor", "x"], &["--monitor", "a number of seconds"]);
-    for flag in ["--arrival", "--gate", "--h-ms", "--rate-exponent", "--rate-constant-ms", "--slice-us"] {
-        refuses(&["policy", "set", flag, "x"], &[flag]);
+
+    fn key(&self) -> String {
+        self.flag.replace('-', "_")
+    }
+
+    /// `value` as TOML, if it can be written as what this is made of.
+    fn toml(&self, value: &str) -> String {
+        match self.kind {
+            Text => format!("{value:?}"),
+            _ => value.to_lowercase(),
+        }
+    }
+
+    /// A value that it takes.
+    fn any(&self) -> &'static str {
+        self.good.first().copied().unwrap_or("1")
+    }
+
+    /// Every choice with which it has no effect, and the one that it needs instead.
+    fn moot_with(&self) -> impl Iterator<Item = (&'static str, String, &'static str)> {
+        self.needs.iter().flat_map(|&(axis, needed)| {
+            let choices = choices(axis);
+            assert!(choices.len() > 1 && choices.iter().any(|choice| choice == needed), "{axis}: {choices:?}");
+            let others = choices.into_iter().filter(move |choice| choice != needed);
+            others.map(move |choice| (axis, choice, needed))
+        })
+    }
+}
+
+/// All choices on this axis, as the program knows them.
+fn choices(axis: &str) -> Vec<String> {
+    let (message, _) = error_of(&["run", &format!("--{axis}"), "?"]);
+    let known = message.split_once("(known: ").unwrap().1.trim_end_matches(')');
+    known.split(", ").map(String::from).collect()
+}
+
+/// Each command but `bench` with its flags; the first is the program itself.
+fn commands() -> Vec<(Vec<String>, BTreeSet<String>)> {
+    fn walk(path: Vec<String>, command: &clap::Command, found: &mut Vec<(Vec<String>, BTreeSet<String>)>) {
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "bench") {
+            walk([path.clone(), vec![sub.get_name().into()]].concat(), sub, found);
+        }
+        found.push((path, command.get_arguments().filter_map(|arg| arg.get_long().map(String::from)).collect()));
+    }
+    let mut found = Vec::new();
+    walk(Vec::new(), &Cli::command(), &mut found);
+    found.reverse();
+    found
+}
+
+/// The flags of the command `path`.
+fn flags_of(path: &[&str]) -> BTreeSet<String> {
+    commands().into_iter().find(|(found, _)| found == path).unwrap().1
+}
+
+/// The program takes `args`, since what it does not like is what comes next: exit code 1, and not their fault.
+fn accepts(args: &[&str]) {
+    let mut all = [&["run"], args].concat();
+    for elsewhere in [["--metrics-listen", "none"], ["--control-socket", "/no/such/directory/a.sock"]] {
+        if !args.contains(&elsewhere[0]) {
+            all.extend(elsewhere);
+        }
+    }
+    let (message, code) = error_of(&all);
+    assert_eq!(code, 1, "{all:?}: {message}");
+    assert!(!message.contains(".toml"), "{all:?}: {message}");
+}
+
+#[test]
+fn every_flag_has_a_row() {
+    let rows: BTreeSet<String> = SETTINGS.iter().map(|setting| setting.flag.into()).collect();
+    let flags: BTreeSet<String> = commands().into_iter().flat_map(|(_, flags)| flags).collect();
+    assert_eq!(rows, flags, "a flag without a row, or a row without a flag");
+    assert_eq!(rows.len(), SETTINGS.len(), "one is there twice");
+}
+
+#[test]
+fn every_flag_of_run_is_a_key_of_the_configuration() {
+    let (message, _) = error_of_config("x = 1\n", &[]);
+    let keys: BTreeSet<String> = message.split('`').skip(3).step_by(2).map(String::from).collect();
+    let flags = SETTINGS.iter().filter(|setting| setting.kind != File && flags_of(&["run"]).contains(setting.flag));
+    assert_eq!(keys, flags.map(Setting::key).collect());
+}
+
+#[test]
+fn a_value_that_a_flag_does_not_take_is_refused() {
+    for (command, flags) in commands() {
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        for setting in SETTINGS.iter().filter(|setting| flags.contains(setting.flag)) {
+            let flag = setting.arg();
+            for value in setting.bad {
+                let folded = value.split_whitespace().collect::<Vec<_>>().join(" ");
+                let wanted = [flag.as_str(), &folded, setting.takes];
+                match setting.kind {
+                    Switch => refuses(&[&command[..], &[&format!("{flag}={value}")]].concat(), &wanted),
+                    _ => refuses(&[&command[..], &[&flag, value]].concat(), &wanted),
+                }
+            }
+        }
+    }
+    let long = format!("/{}", "a".repeat(107));
+    refuses(&["run", "--control-socket", &long], &["--control-socket", "at most 107 bytes"]);
+}
+
+#[test]
+fn a_flag_without_a_value_or_given_twice_is_refused() {
+    for (command, flags) in commands() {
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        for setting in SETTINGS.iter().filter(|setting| flags.contains(setting.flag)) {
+            let flag = setting.arg();
+            let given: &[&str] = if setting.kind == Switch { &[&flag] } else { &[&flag, setting.any()] };
+            refuses(&[&command[..], given, given].concat(), &[&flag, "cannot be used multiple times"]);
+            if setting.kind != Switch {
+                refuses(&[&command[..], &[&flag]].concat(), &[&flag, "a value is required"]);
+            }
+        }
     }
 }
 
 #[test]
-fn a_flag_out_of_range_is_refused() {
-    for (flag, value) in [
-        ("--h-ms", "3600000.5"),
-        ("--h-ms", "-1e9"),
-        ("--h-ms", "NaN"),
-        ("--rate-exponent", "33"),
-        ("--rate-exponent", "-33"),
-        ("--rate-constant-ms", "1e300"),
-        ("--slice-us", "99"),
-        ("--slice-us", "1000001"),
-        ("--jobs-top", "4097"),
-        ("--stats", "0"),
-        ("--stats", "-1"),
-        ("--stats", "inf"),
-        ("--stats", "3601"),
-        ("--exit-dump-len", "16777217"),
-    ] {
-        refuses(&["run", flag, value], &[flag, value, "is out of range"]);
+fn a_value_that_a_flag_takes_is_not_refused() {
+    for setting in SETTINGS {
+        let (flag, key) = (setting.arg(), setting.key());
+        for value in setting.good {
+            let needs: Vec<String> = setting.needs.iter().map(|(axis, choice)| format!("--{axis}={choice}")).collect();
+            let needs: Vec<&str> = needs.iter().map(String::as_str).collect();
+            accepts(&[&needs[..], &[&flag, value]].concat());
+            let config = Config::new(format!("{key} = {}\n", setting.toml(value)));
+            accepts(&[&needs[..], &["--config", config.path()]].concat());
+        }
     }
-    // Not even a number of the right kind.
-    refuses(&["run", "--jobs-top", "-1"], &["--jobs-top", "from 0"]);
-    refuses(&["run", "--slice-us", "99999999999999999999"], &["--slice-us"]);
-    refuses(&["run", "--metrics-listen", "127.0.0.1:65536"], &["--metrics-listen"]);
-    refuses(&["--monitor", "0"], &["--monitor"]);
+    accepts(&["--config", Config::new("verbose = false\n").path()]);
 }
 
 #[test]
-fn flags_that_contradict_each_other_are_refused() {
-    let gate = &["has no effect with gate", "leave it out, or choose gate"];
-    let arrival = &["has no effect with arrival 'none'", "choose arrival 'demand'"];
-    refuses(&["run", "--gate", "rate", "--h-ms", "-20"], gate);
-    refuses(&["run", "--gate", "always", "--h-ms", "1"], gate);
-    refuses(&["run", "--rate-exponent", "1"], gate);
-    refuses(&["run", "--policy", "dcs", "--rate-constant-ms", "1"], gate);
-    refuses(&["run", "--policy", "local", "--gate", "rate"], arrival);
-    refuses(&["run", "--policy", "local", "--h-ms", "1"], arrival);
-    refuses(&["run", "--arrival", "none", "--gate", "equalizing"], arrival);
-    refuses(&["run", "--h-ms", "1", "--h-ms", "2"], &["--h-ms"]);
-    refuses(&["--monitor", "1", "run"], &["run"]);
+fn a_flag_of_another_command_is_refused() {
+    for (command, flags) in commands() {
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        for setting in SETTINGS.iter().filter(|setting| !flags.contains(setting.flag)) {
+            refuses(&[&command[..], &[&setting.arg()]].concat(), &[&setting.arg(), "unexpected argument"]);
+        }
+        // Those of the program itself go with no command.
+        if let Some(name) = command.first() {
+            refuses(&[&["--monitor", "1"], &command[..]].concat(), &["--monitor", name]);
+            refuses(&[&["--help-stats"], &command[..]].concat(), &["--help-stats", name]);
+        }
+    }
+    for flag in flags_of(&["run"]) {
+        refuses(&["--monitor", "1", &format!("--{flag}")], &[&flag, "unexpected argument"]);
+    }
+}
+
+#[test]
+fn what_has_no_effect_with_the_rest_is_refused() {
+    for setting in SETTINGS {
+        let (flag, key, value) = (setting.arg(), setting.key(), setting.any());
+        let toml = setting.toml(value);
+        for (axis, choice, needed) in setting.moot_with() {
+            let line = format!("it has no effect with {axis} '{choice}' (leave it out, or choose {axis} '{needed}')");
+            let by_flag = format!("{flag}: {line}");
+            refuses(&["run", &format!("--{axis}"), &choice, &flag, value], &[&by_flag]);
+            let (message, code) = error_of_config(&format!("{axis} = \"{choice}\"\n"), &[&flag, value]);
+            assert_eq!((message, code), (by_flag, 2));
+            refuses_config(&format!("{axis} = \"{choice}\"\n{key} = {toml}\n"), &format!(":2: {key}: {line}"));
+            refuses_config(&format!("{key} = {toml}\n{axis} = \"{choice}\"\n"), &format!(":1: {key}: {line}"));
+
+            // The file is not wrong if it is a flag that makes a line of it moot.
+            let config = Config::new(format!("{key} = {toml}\n"));
+            accepts(&["--config", config.path(), &format!("--{axis}"), &choice]);
+        }
+        for (name, preset) in presets::all() {
+            let has = serde_json::to_value(preset.policy.view()).unwrap();
+            let Some((axis, needed)) = setting.needs.iter().find(|(axis, needed)| has[axis] != **needed) else {
+                continue;
+            };
+            let choice = has[axis].as_str().unwrap();
+            let line = format!("it has no effect with {axis} '{choice}' (leave it out, or choose {axis} '{needed}')");
+            refuses(&["run", "--policy", name, &flag, value], &[&format!("{flag}: {line}")]);
+            refuses_config(&format!("policy = \"{name}\"\n{key} = {toml}\n"), &format!(":2: {key}: {line}"));
+        }
+    }
+}
+
+#[test]
+fn what_has_no_effect_with_the_policy_in_force_is_refused() {
+    needs_root();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.sock");
+    let control = ControlSocket::bind(&path).unwrap();
+    control.serve(fake_scheduler()).unwrap();
+    let refuses = |args: &[&str], wanted: &str| {
+        let args = [&["policy", "set", "--control-socket", path.to_str().unwrap()], args].concat();
+        let (message, code) = error_of(&args);
+        assert_eq!(code, 1, "{args:?}: {message}");
+        assert!(message.starts_with(wanted), "{args:?}: {message}");
+    };
+    for setting in SETTINGS {
+        let (flag, value) = (setting.arg(), setting.any());
+        for (axis, choice, _) in setting.moot_with() {
+            let wanted = format!("{flag}: it has no effect with {axis} '{choice}'");
+            refuses(&[&format!("--{axis}"), &choice, &flag, value], &wanted);
+        }
+        if setting.needs.contains(&("arrival", "demand")) {
+            refuses(&["local", &flag, value], &format!("{flag}: it has no effect with arrival 'none'"));
+        }
+    }
+    // Under dcs, which is in force.
+    refuses(&["--rate-exponent", "1"], "--rate-exponent: it has no effect with gate 'equalizing'");
 }
 
 #[test]
 fn what_nobody_knows_is_refused() {
-    refuses(&["run", "--policy", "dsc"], &["--policy: unknown policy 'dsc'", "known: dcs, local"]);
-    refuses(&["policy", "set", "dsc"], &["unknown policy 'dsc'", "known: dcs, local"]);
+    refuses(&["run", "--policy", "dsc"], &["--policy: unknown policy 'dsc'", "known: dcs"]);
+    refuses(&["policy", "set", "dsc"], &["unknown policy 'dsc'", "known: dcs"]);
     refuses(&["policy", "set"], &["nothing to set"]);
+    refuses(&["policy", "set", "--json"], &["nothing to set"]);
+    refuses(&["policy", "set", "dcs", "local"], &["local"]);
+    refuses(&["policy", "change"], &["change"]);
+    refuses(&["policy"], &["no command", "--help"]);
     refuses(&["run", "--frobnicate"], &["--frobnicate"]);
     refuses(&["run", "now"], &["now"]);
     refuses(&["start"], &["start"]);
     refuses(&["run", "--gate"], &["--gate"]);
     refuses(&[], &["no command", "--help"]);
+    refuses(&["--monitor", "1", "--help-stats"], &["--monitor", "--help-stats"]);
+    refuses(&["run", "--gate", "a\n\nb"], &["--gate", "known: always"]);
+}
+
+/// A configuration file.
+struct Config {
+    _dir: TempDir,
+    path: PathBuf,
+}
+
+impl Config {
+    fn new(text: impl AsRef<[u8]>) -> Config {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        fs::write(&path, text).unwrap();
+        Config { _dir: dir, path }
+    }
+
+    fn path(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+}
+
+/// What `run` says of the configuration without the path of the file, with the exit code.
+fn error_of_config(text: &str, flags: &[&str]) -> (String, i32) {
+    let config = Config::new(text);
+    let (message, code) = error_of(&[&["run", "--config", config.path()], flags].concat());
+    (message.replace(config.path(), ""), code)
 }
 
 /// The program refuses the configuration with exit code 1 and a line that starts with the file and `wanted`.
 fn refuses_config(text: &str, wanted: &str) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("c.toml");
-    fs::write(&path, text).unwrap();
-    let (message, code) = error_of(&["run", "--config", path.to_str().unwrap()]);
-    let start = format!("{}{wanted}", path.display());
-    assert_eq!(code, 1, "{message}");
-    assert!(message.starts_with(&start), "{message:?} should start with {start:?}");
+    let (message, code) = error_of_config(text, &[]);
+    assert_eq!(code, 1, "{text:?}: {message}");
+    assert!(message.starts_with(wanted), "{text:?}: {message:?} should start with {wanted:?}");
 }
 
 #[test]
-fn a_fault_of_the_configuration_is_named_with_its_line() {
+fn a_value_that_a_key_does_not_take_is_named_with_its_line() {
+    for setting in SETTINGS.iter().filter(|setting| flags_of(&["run"]).contains(setting.flag)) {
+        let key = setting.key();
+        let wrong_type: &[&str] = match setting.kind {
+            Text => &["1", "1.5", "true", "[\"a\"]", "{ a = 1 }", "1979-05-27"],
+            Whole => &["\"1\"", "1.5", "1.0", "true", "[1]", "{ a = 1 }"],
+            Number => &["\"1\"", "true", "[1]", "{ a = 1 }", "1979-05-27"],
+            Switch => &["1", "0", "\"true\"", "[true]"],
+            File => continue,
+        };
+        for value in wrong_type {
+            refuses_config(&format!("\n{key} = {value}\n"), &format!(":2: {key}: invalid type: "));
+        }
+        for value in setting.bad.iter().filter(|_| setting.kind != Switch) {
+            let text = format!("# {key} = 1\n{key} = {}\n", setting.toml(value));
+            refuses_config(&text, &format!(":2: {key}: "));
+            let is_number = setting.kind == Number && value.parse::<f64>().is_ok();
+            if setting.kind == Text || is_number || value.parse::<i64>().is_ok() {
+                let (message, _) = error_of_config(&text, &[]);
+                assert!(message.contains(setting.takes), "{text:?}: {message}");
+            }
+        }
+        let good = if setting.kind == Switch { "true".into() } else { setting.toml(setting.any()) };
+        refuses_config(&format!("{key} = {good}\n\n{key} = {good}\n"), &format!(":3: {key}: duplicate key"));
+        // Neither a flag nor the beginning of a key is a key.
+        let flag = setting.flag;
+        if flag != key {
+            refuses_config(&format!("{flag} = {good}\n"), &format!(":1: unknown field `{flag}`"));
+        }
+        let short = &key[..key.len() - 1];
+        refuses_config(&format!("{short} = {good}\n"), &format!(":1: unknown field `{short}`"));
+    }
+}
+
+#[test]
+fn what_is_no_setting_is_named_with_its_line() {
     refuses_config("# nothing\nslice = 5\n", ":2: unknown field `slice`");
-    refuses_config("\nslice_us = \"fast\"\n", ":2: slice_us: invalid type");
-    refuses_config("verbose = 1\n", ":1: verbose: invalid type");
-    refuses_config("h_ms = 1\nh_ms = 1\n", ":2: h_ms: duplicate key");
-    refuses_config("\n\nslice_us = 99\n", ":3: slice_us: 99 is out of range");
-    refuses_config("policy = \"dsc\"\n", ":1: policy: unknown policy 'dsc' (known: dcs, local)");
-    refuses_config("gate = \"rate\"\nh_ms = 1\n", ":2: h_ms: it has no effect with gate 'rate'");
-    refuses_config("policy = \"local\"\n\ngate = \"rate\"\n", ":3: gate: it has no effect with arrival 'none'");
+    refuses_config("config = \"other.toml\"\n", ":1: unknown field `config`");
+    refuses_config("json = true\n", ":1: unknown field `json`");
+    refuses_config("monitor = 1\n", ":1: unknown field `monitor`");
+    refuses_config("\n[run]\nh_ms = 1\n", ":2: unknown field `run`");
+    refuses_config("[[run]]\nh_ms = 1\n", ":1: unknown field `run`");
+    refuses_config("h_ms = 1, slice_us = 1000\n", ":1: h_ms: ");
+    refuses_config("h_ms.x = 1\n", ":1: h_ms.x: invalid type");
+    refuses_config("h_ms = [\n1,\n]\n", ":1: h_ms: invalid type");
+    refuses_config("policy = \"\"\"a\nb\"\"\"\n", ":1: policy: unknown policy 'a b'");
+    refuses_config("slice_us = 1000\r\nh_ms = \"x\"\r\n", ":2: h_ms: invalid type");
+    refuses_config("policy = \"dcs\n", ":1: policy: ");
+    refuses_config("h_ms\n", ":1: ");
     refuses_config("= 1\n", ":1: ");
 }
 
@@ -131,26 +433,36 @@ fn a_configuration_that_cannot_be_read_is_named() {
         assert_eq!(code, 1);
         assert!(message.starts_with(path) && message.contains("readable TOML file"), "{message}");
     }
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("latin1.toml");
-    fs::write(&path, b"policy = \"\xe4\"\n").unwrap();
-    let (message, _) = error_of(&["run", "--config", path.to_str().unwrap()]);
-    assert!(message.contains("UTF-8"), "{message}");
+    for (bytes, what) in [(b"policy = \"\xe4\"\n".to_vec(), "UTF-8"), (vec![b'\n'; (1 << 20) + 1], "larger than")] {
+        let config = Config::new(bytes);
+        let (message, code) = error_of(&["run", "--config", config.path()]);
+        assert_eq!(code, 1);
+        assert!(message.starts_with(config.path()) && message.contains(what), "{message}");
+    }
 }
 
 #[test]
 fn a_flag_wins_over_the_configuration() {
     // The file's h_ms is moot under the flag's gate; the next thing to go wrong is another one.
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("c.toml");
-    fs::write(&path, "policy = \"dcs\"\nh_ms = -20\n").unwrap();
-    let config = path.to_str().unwrap();
+    let config = Config::new("policy = \"dcs\"\nh_ms = -20\n");
     for flags in [["--gate", "rate"], ["--policy", "local"], ["--h-ms", "-10"], ["--arrival", "none"]] {
-        let mut args = vec!["run", "--config", config, "--control-socket", "/no/such/directory/a.sock"];
-        args.extend(flags);
-        let (message, code) = error_of(&args);
-        assert_eq!(code, 1, "{flags:?}: {message}");
-        assert!(!message.contains("h_ms") && !message.contains("--"), "{flags:?}: {message}");
+        accepts(&[&["--config", config.path()], &flags[..]].concat());
+    }
+}
+
+#[test]
+fn a_policy_by_flag_does_not_hide_what_is_wrong_in_the_configuration() {
+    let policy = ["--policy", "dcs"];
+    for (text, wanted) in [
+        ("gate = \"rate\"\nh_ms = 1\n", ":2: h_ms: it has no effect with gate 'rate'"),
+        ("arrival = \"none\"\nh_ms = 1\n", ":2: h_ms: it has no effect with arrival 'none'"),
+        ("wait = \"none\"\nspin_us = 1\n", ":2: spin_us: it has no effect with wait 'none'"),
+        ("policy = \"dsc\"\n", ":1: policy: unknown policy 'dsc'"),
+        ("[h_ms]\na = 1\n", ":1: h_ms: invalid type"),
+    ] {
+        let (message, code) = error_of_config(text, &policy);
+        assert_eq!(code, 1, "{text:?}: {message}");
+        assert!(message.starts_with(wanted), "{text:?}: {message}");
     }
 }
 
