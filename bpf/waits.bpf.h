@@ -20,7 +20,13 @@
 
 #define MAX_SPIN_ROUNDS (4 << 20)	/* more than fit into the longest time that the loader allows */
 
-/* Spins until there is a message at @sk (true), for @spin_ns at most, or until it is told to stop. */
+/* Is somebody waiting for the lock of @sk? A stream is locked here, and what is to be sent needs that lock. */
+static bool is_lock_wanted(struct sock *sk)
+{
+	return (u64)sk->sk_lock.wq.head.next != (u64)&sk->sk_lock.wq.head;
+}
+
+/* Spins until there is a message at @sk (true), for @spin_ns at most, or until it is told to stop or is in the way. */
 static bool spin(struct cpu_ctx *cctx, struct sock *sk, u64 spin_ns)
 {
 	u64 since = bpf_ktime_get_ns();
@@ -30,7 +36,8 @@ static bool spin(struct cpu_ctx *cctx, struct sock *sk, u64 spin_ns)
 	WRITE_ONCE(cctx->spin, SPIN_ON);
 	bpf_for(i, 0, MAX_SPIN_ROUNDS) {
 		came = holds_message((u64)sk);
-		if (came || READ_ONCE(cctx->spin) != SPIN_ON || bpf_ktime_get_ns() - since >= spin_ns)
+		if (came || READ_ONCE(cctx->spin) != SPIN_ON || is_lock_wanted(sk) ||
+		    bpf_ktime_get_ns() - since >= spin_ns)
 			break;
 	}
 	/* Told to stop, and yet it will not sleep: the next wait is to, and the next tick (switch.bpf.h). */

@@ -44,7 +44,7 @@ all_run "under always"
 scx_cosched policy set local
 all_run "then under local"
 stop
-kill $sender $flooded "${hogs[@]}"
+kill "$sender" "$flooded" "${hogs[@]}"
 
 # A share of next to nothing is no reason to wait for ever: half of the kernel's
 # patience with a scheduler, which is 20 s, is the most that any task waits.

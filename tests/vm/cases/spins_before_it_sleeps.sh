@@ -52,6 +52,28 @@ pass 200 0 1
 (( spins < 20 )) || fail "a real-time task spun"
 as=''
 
+# A thread that sends over the socket that another thread reads, and holds meanwhile, is not kept from it: the
+# median of 21 first sends while the reader may spin for 10 ms.
+scx_cosched policy set --spin-us 10000
+median=$(taskset -c 0,1 python3 -IS -c '
+import os, socket, statistics, threading, time
+times = []
+with socket.create_server(("127.0.0.1", 0)) as server:
+    for _ in range(21):
+        here = socket.create_connection(server.getsockname())
+        there = server.accept()[0]
+        reader = threading.Thread(target=here.recv, args=(1,))
+        reader.start()
+        time.sleep(0.004)
+        begin = time.monotonic()
+        here.send(b"?")
+        times.append(time.monotonic() - begin)
+        there.send(b"!")
+        reader.join()
+print(round(statistics.median(times) * 1e6))')
+echo "a send on a socket whose reader spins takes $median us"
+(( median < 4000 )) || fail "a send had to wait for a reader that spins"
+
 scx_cosched policy set --wait none
 pass 200 0 1
 (( spins < 20 )) || fail "under the wait rule none a task spun"
