@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`cli`], [`config`] | flags, and the TOML file with the same keys |
 //! | [`limits`], [`given`] | which values are allowed, and where a value came from |
-//! | [`policy`], [`presets`] | a choice on each axis, and the papers' names for some of them |
+//! | [`policy`], [`presets`], [`axes`] | a choice on each axis, the papers' names for some of them, and their flags |
 //! | [`settings`] | flags over file over preset, checked as a whole |
 //!
 //! | what it does | |
@@ -33,6 +33,7 @@
 //! | [`report`], [`logging`] | one line for each error and each message |
 #![warn(missing_docs)]
 
+pub mod axes;
 pub mod bench;
 pub mod bpf;
 pub mod check;

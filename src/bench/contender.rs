@@ -9,7 +9,7 @@ use clap::Parser;
 use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::AxisArgs;
+use crate::axes::AxisArgs;
 use crate::{presets, report};
 
 /// The scheduler of the kernel itself.

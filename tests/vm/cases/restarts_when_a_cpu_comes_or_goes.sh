@@ -1,0 +1,35 @@
+#!/bin/bash
+# When a CPU comes or goes the kernel asks for the scheduler to be loaded again. The
+# loader does so, with the policy that was in force, and counts on where it was.
+. "$(dirname -- "$0")/../case.sh"
+
+online=/sys/devices/system/cpu/cpu1/online
+trap 'echo 1 >$online' EXIT
+
+seq() { cat /sys/kernel/sched_ext/enable_seq; }
+restarted() { (( $(seq) > before )) && runs; }
+
+# change ONLINE: CPU 1 goes (0) or comes (1)
+change() {
+	before=$(seq)
+	switches=$(counter context_switches)
+	echo "$1" >$online
+	eventually 30 restarted || fail "it was not loaded again: $(state)"
+	# The socket is there before the scheduler answers.
+	eventually 10 scx_cosched status --json >/dev/null
+	is "$(scx_cosched policy show --json | jq -r .name)" dcs+h_ms=-20 "the policy is"
+	(( $(counter context_switches) >= switches )) || fail "context switches fell below $switches"
+	echo "CPU 1 is at $1: loaded again, policy and counters kept"
+}
+
+start
+scx_cosched policy set dcs --h-ms -20
+hog taskset -c 0
+change 0
+read -r used < <(usage 2 "${hogs[0]}")
+(( used > 1500000 )) || fail "with one CPU its hog got $used us of 2 s"
+change 1
+"$tests/messages" 200 20000 tcp4/block udp6/spin
+stop
+grep -q 'EXIT' "$tmp/log" || fail "no exit information in the log"
+cat "$tmp/log"
