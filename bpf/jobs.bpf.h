@@ -47,8 +47,7 @@ static struct cosched_job_stats *job_stats_of(struct task_struct *p)
 		return stats;
 
 	count(COSCHED_COUNTER_jobs_full);
-	job = COSCHED_JOB_OTHER;
-	bpf_map_update_elem(&jobs, &job, &zero, BPF_NOEXIST);
+	job = COSCHED_JOB_OTHER;	/* there since cosched_init() */
 	return bpf_map_lookup_elem(&jobs, &job);
 }
 

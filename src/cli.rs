@@ -180,13 +180,9 @@ impl Cli {
     }
 }
 
-/// What clap says over several lines, in one.
+/// What clap says over several lines, in one, with what to do about it.
 fn one_line(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    // After what is wrong come a tip and the usage. What is wrong may hold a value with blank lines.
-    let end = ["\n\n  tip:", "\n\nUsage:", "\n\nFor more"].iter().filter_map(|mark| text.find(mark)).min();
-    let paragraph = &text[..end.unwrap_or(text.len())];
-    let what = report::one_line(paragraph.trim_start_matches("error: "));
+    let what = report::what_is_wrong(error);
     match error.get(ContextKind::SuggestedSubcommand).or_else(|| error.get(ContextKind::SuggestedArg)) {
         Some(suggestion) => format!("{what} (did you mean {suggestion}? --help shows all)"),
         None if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {

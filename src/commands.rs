@@ -122,8 +122,8 @@ pub fn policy_set(args: &SetArgs) -> Result<ExitCode> {
             "nothing to set (name a policy, or a choice such as --gate; 'policy list' shows them)",
         ));
     }
-    if let Some(name) = args.name.as_deref().filter(|name| presets::find(name).is_none()) {
-        return Err(report::usage(presets::unknown(name)));
+    if let Some(name) = &args.name {
+        presets::find(name).map_err(report::usage)?;
     }
     let policy: PolicyView = control::ask(socket(&args.client), &Question::SetPolicy { change })?;
     show(&policy, args.client.json)

@@ -133,7 +133,7 @@ impl File<'_> {
         let dump = self.get("exit_dump_len", keys.exit_dump_len, |v| limits::EXIT_DUMP_LEN.parse(&v.to_string()))?;
         let control = self.get("control_socket", keys.control_socket, |v| limits::control_socket(&v))?;
         Ok(Partial {
-            policy: self.get("policy", keys.policy, known_preset)?,
+            policy: self.get("policy", keys.policy, |name| presets::find(&name).map(|_| name))?,
             overrides,
             job_by: value(self.get("job_by", keys.job_by, |v| v.parse())?),
             metrics_listen: value(self.get("metrics_listen", keys.metrics_listen, |v| v.parse())?),
@@ -144,10 +144,6 @@ impl File<'_> {
             control_socket: value(control),
         })
     }
-}
-
-fn known_preset(name: String) -> std::result::Result<String, String> {
-    if presets::find(&name).is_some() { Ok(name) } else { Err(presets::unknown(&name)) }
 }
 
 fn value<T>(given: Option<Given<T>>) -> Option<T> {

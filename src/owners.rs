@@ -43,8 +43,8 @@ impl Owners {
         }
     }
 
-    /// Whether nobody can be using `id` any more, which was made at least a second ago. A session whose leader has ended may still have members:
-    /// the caller has to see whether it still uses CPU time.
+    /// Whether nobody can be using `id` any more, which was made at least a second ago. A session whose leader
+    /// has ended may still have members: the caller has to see whether it still uses CPU time.
     pub fn is_gone(&mut self, id: u64) -> bool {
         if self.job_by != JobBy::Cgroup {
             return !Path::new("/proc").join(id.to_string()).exists();

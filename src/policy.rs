@@ -231,13 +231,12 @@ impl Policy {
 
     /// With default values where no rule looks.
     pub(crate) fn normalized(self) -> Policy {
-        let looks = |gate| self.arrival == Arrival::Demand && self.gate == gate;
-        let (equalizing, rate) = (looks(Gate::Equalizing), looks(Gate::Rate));
+        let (equalizing, rate) = (self.uses(Gate::Equalizing), self.uses(Gate::Rate));
         Policy {
             h_ms: if equalizing { self.h_ms } else { presets::default_h_ms() },
             rate_exponent: if rate { self.rate_exponent } else { 0 },
             rate_constant_ms: if rate { self.rate_constant_ms } else { 0.0 },
-            spin_us: if self.wait == Wait::Spin { self.spin_us } else { presets::default_spin_us() },
+            spin_us: if self.spins() { self.spin_us } else { presets::default_spin_us() },
             ..self
         }
     }
@@ -245,7 +244,7 @@ impl Policy {
     /// The preset's name, followed by what differs from the preset.
     pub fn name(&self) -> String {
         let mut name = self.preset.clone();
-        let Some(preset) = presets::find(&self.preset) else { return name };
+        let Ok(preset) = presets::find(&self.preset) else { return name };
         let of = preset.policy;
         let mut differs = |key: &str, now: &dyn Display, differs: bool| {
             if differs {
@@ -261,15 +260,18 @@ impl Policy {
         let constant = rate && (gate || self.rate_constant_ms != of.rate_constant_ms);
         differs("rate_constant_ms", &self.rate_constant_ms, constant);
         differs("wait", &self.wait, self.wait != of.wait);
-        let spins = self.wait == Wait::Spin;
-        differs("spin_us", &self.spin_us, spins && (self.wait != of.wait || self.spin_us != of.spin_us));
+        differs("spin_us", &self.spin_us, self.spins() && (self.wait != of.wait || self.spin_us != of.spin_us));
         differs("slice_us", &self.slice_us, self.slice_us != of.slice_us);
         name
     }
 
     /// Does it want to see messages and waits? One that does not costs nothing for the hooks.
     pub fn needs_hooks(&self) -> bool {
-        self.arrival == Arrival::Demand || self.wait == Wait::Spin
+        self.arrival == Arrival::Demand || self.spins()
+    }
+
+    fn spins(&self) -> bool {
+        self.wait == Wait::Spin
     }
 
     fn uses(&self, gate: Gate) -> bool {
@@ -287,7 +289,7 @@ impl Policy {
             rate_exponent: rate.then_some(self.rate_exponent),
             rate_constant_ms: rate.then_some(self.rate_constant_ms),
             wait: self.wait,
-            spin_us: (self.wait == Wait::Spin).then_some(self.spin_us),
+            spin_us: self.spins().then_some(self.spin_us),
             slice_us: self.slice_us,
         }
     }
@@ -352,7 +354,7 @@ impl PolicyChange {
     /// One line for an unknown name, a value out of range, or settings that contradict each other.
     pub fn apply(&self, current: &Policy) -> Result<Policy, String> {
         let base = match &self.name {
-            Some(name) => presets::find(name).ok_or_else(|| presets::unknown(name))?.policy,
+            Some(name) => presets::find(name)?.policy,
             None => current.clone(),
         };
         let ranged = |key: &str, result: Result<(), String>| result.map_err(|e| format!("--{key}: {e}"));

@@ -14,9 +14,6 @@ pub const DEFAULT: &str = "dcs";
 /// How long a task runs before the next decision unless the preset says otherwise, us.
 pub const DEFAULT_SLICE_US: u32 = 20_000;
 
-/// The same, if the default policy does not spin.
-const DEFAULT_SPIN_US: u32 = 200;
-
 const SOURCE: &str = include_str!("../policies/presets.toml");
 
 /// A policy with a name that others know it by.
@@ -77,7 +74,7 @@ pub fn default_h_ms() -> f64 {
 
 /// How long the wait rule `spin` spins where neither the preset nor the user says, us: as under the default policy.
 pub fn default_spin_us() -> u32 {
-    ROWS.get(DEFAULT).and_then(|row| row.spin_us).unwrap_or(DEFAULT_SPIN_US)
+    ROWS.get(DEFAULT).and_then(|row| row.spin_us).expect("the default policy says how long to spin")
 }
 
 /// All presets, by name.
@@ -86,14 +83,14 @@ pub fn all() -> &'static BTreeMap<String, Preset> {
 }
 
 /// The preset called `name`.
-pub fn find(name: &str) -> Option<Preset> {
-    PRESETS.get(name).cloned()
-}
-
-/// The message for a name that is no preset's.
-pub fn unknown(name: &str) -> String {
-    let known: Vec<&str> = PRESETS.keys().map(String::as_str).collect();
-    format!("unknown policy '{name}' (known: {})", known.join(", "))
+///
+/// # Errors
+/// One line that has the names of all, if it is none of them.
+pub fn find(name: &str) -> Result<Preset, String> {
+    PRESETS.get(name).cloned().ok_or_else(|| {
+        let known: Vec<&str> = PRESETS.keys().map(String::as_str).collect();
+        format!("unknown policy '{name}' (known: {})", known.join(", "))
+    })
 }
 
 #[cfg(test)]

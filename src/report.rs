@@ -34,6 +34,14 @@ pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// What clap finds wrong with a command line, in one line, without the tip and the usage that follow.
+pub fn what_is_wrong(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    // What is wrong may hold a value with blank lines.
+    let end = ["\n\n  tip:", "\n\nUsage:", "\n\nFor more"].iter().filter_map(|mark| text.find(mark)).min();
+    one_line(text[..end.unwrap_or(text.len())].trim_start_matches("error: "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -135,9 +135,9 @@ impl Settings {
             Some(policy) => (policy.value.as_str(), policy.origin == Origin::Flag),
             None => (presets::DEFAULT, false),
         };
-        let preset = presets::find(name).ok_or_else(|| match &given.policy {
-            Some(policy) => policy.fault("policy", presets::unknown(name)).into_error(),
-            None => anyhow!(presets::unknown(name)),
+        let preset = presets::find(name).map_err(|unknown| match &given.policy {
+            Some(policy) => policy.fault("policy", unknown).into_error(),
+            None => anyhow!(unknown),
         })?;
         let policy = preset.policy.with(&given.overrides, by_flag).map_err(Fault::into_error)?;
 

@@ -63,7 +63,7 @@ fn parse_peer(text: &str) -> Result<Contender> {
     if name.is_empty() || !name.chars().all(is_plain) || command.is_empty() {
         return Err(form());
     }
-    if name == EEVDF || name == ALL_PRESETS || presets::find(name).is_some() {
+    if name == EEVDF || name == ALL_PRESETS || presets::find(name).is_ok() {
         bail!("a peer cannot be called '{name}', which means something else here: give it another name");
     }
 
@@ -86,18 +86,12 @@ struct Changes {
 /// Refuses what the loader would refuse, before anything is measured.
 fn check_preset(text: &str) -> Result<()> {
     let (name, changes) = arguments(text);
-    let Some(preset) = presets::find(name) else {
-        bail!("{}; {EEVDF} is the kernel's own, and {PEER}NAME=/path/to/binary another one", presets::unknown(name));
-    };
+    let preset = presets::find(name).map_err(|unknown| {
+        anyhow!("{unknown}; {EEVDF} is the kernel's own, and {PEER}NAME=/path/to/binary another one")
+    })?;
     let wrong = |what: String| anyhow!("'{text}': {what}");
-    let changes = Changes::try_parse_from(changes).map_err(|error| wrong(first_paragraph(&error)))?;
+    let changes = Changes::try_parse_from(changes).map_err(|error| wrong(report::what_is_wrong(&error)))?;
     changes.axes.change(Some(name.into())).apply(&preset.policy).map(drop).map_err(wrong)
-}
-
-fn first_paragraph(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let paragraph = text.split("\n\n").next().unwrap_or_default();
-    report::one_line(paragraph.trim_start_matches("error: "))
 }
 
 /// A preset and the flags for what is to differ from it: `dcs+h_ms=-20` is `dcs` with `--h-ms=-20`.
