@@ -13,6 +13,11 @@
 	X(boosts,              "Times a receiver ran ahead of the fair order")			\
 	X(spins,               "Receives that found nothing and spun before they slept")		\
 	X(spins_answered,      "Spins that ended with a message, without a switch")		\
+	X(sleeps,              "Receives that found nothing and slept")				\
+	X(polls,               "Times a task lost its CPU while it polled in vain")		\
+	X(parks,               "Times a task that polled in vain was taken off its CPU, or yielded it") \
+	X(rechecks,            "Times a parked task was let look again without a message")	\
+	X(rows,                "Times another row of jobs had its turn on a CPU")			\
 	X(context_switches,    "Times a CPU changed from one task to another")			\
 	X(preemptions,         "Times a waking task preempted by the fair order, without a boost") \
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\

@@ -43,22 +43,46 @@ static void balance_boosts(struct cpu_ctx *cctx, bool boosted, u64 ran_ns)
 		cctx->starving = 0;
 }
 
+/* Is the arrival of a message a demand by itself? Under the other rules the pulse or the order sees to it. */
 static bool arrivals_demand(void)
 {
 	return current_policy()->arrival == COSCHED_ARRIVAL_DEMAND;
 }
 
 /* For how long a boost that the gate has granted lasts, in ns of CPU time. */
-static u64 boost_slice(const struct task_ctx *tctx, const struct cpu_ctx *cctx, const struct cosched_policy *policy,
+static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy *policy,
 		       const struct cosched_demand *demand)
 {
-	u64 vtime_ns = cosched_gate_slice(policy, demand);
-	u64 slice_ns;
+	u64 slice_ns = cosched_gate_slice(policy, demand);
 
-	if (vtime_ns >= policy->slice_ns)
-		return policy->slice_ns;
-	slice_ns = vtime_ns * vtime_scale(tctx, cctx) >> SCALE_SHIFT;
+	if (policy->residual_slice && tctx->message_slice_ns && tctx->message_slice_ns < slice_ns)
+		slice_ns = tctx->message_slice_ns;
 	return slice_ns > MIN_REST_NS ? slice_ns : MIN_REST_NS;
+}
+
+/* What the gate is to know of @tctx, which has a demand on @cctx's CPU. */
+static void describe_demand(struct cosched_demand *demand, const struct task_ctx *tctx, const struct cpu_ctx *cctx,
+			    const struct cosched_policy *policy, u64 now)
+{
+	u64 scale = vtime_scale(tctx, cctx);
+
+	demand->now_ns = now;
+	demand->last_boost_ns = tctx->last_boost_ns;
+	demand->receiver_ran_ns = (s64)(tctx->vtime - cctx->vtime_now);
+	demand->running_ran_ns = others_lead(tctx, cctx);
+	demand->nr_runnable = cctx->nr_runnable;
+	demand->denied = tctx->denied;
+	demand->scale = scale < ~0U ? scale : ~0U;
+	demand->max_lead_ns = max_debt(cctx);
+	demand->message_epoch = tctx->message_epoch;
+	demand->node_epoch = cctx->epoch;
+	if (policy->gate == COSCHED_GATE_AUTO) {
+		struct cosched_window window = tctx->window;
+
+		cosched_window_add(&window, policy, now, 0, due_share(tctx, cctx, now));
+		demand->cpu_ns = window.cpu_ns;
+		demand->fair_ns = window.fair_ns;
+	}
 }
 
 /*
@@ -67,34 +91,35 @@ static u64 boost_slice(const struct task_ctx *tctx, const struct cpu_ctx *cctx, 
  * less on who of them happens to run, so that the nodes of a job, which do not talk to each other about this, come to
  * the same answer at nearly the same time.
  */
-static bool demand_granted(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+__noinline bool demand_granted(struct task_ctx *tctx __arg_nonnull, struct cpu_ctx *cctx __arg_nonnull, u64 now)
 {
 	const struct cosched_policy *policy = current_policy();
 	struct cosched_cpu_stats *stats = this_cpu_stats();
-	struct cosched_demand demand = {
-		.now_ns = now,
-		.last_boost_ns = tctx->last_boost_ns,
-		.receiver_ran_ns = (s64)(tctx->vtime - cctx->vtime_now),
-		.running_ran_ns = others_lead(tctx, cctx),
-		.nr_runnable = cctx->nr_runnable,
-		.denied = tctx->denied,
-		.max_lead_ns = max_debt(cctx),
-	};
-	u32 reason = cosched_gate_decide(policy, &demand);
+	struct cosched_demand demand = {};
+	u32 reason;
 
+	describe_demand(&demand, tctx, cctx, policy, now);
+	reason = cosched_gate_decide(policy, &demand);
 	if (cosched_reason_grants(reason) && cctx->starving)
 		reason = COSCHED_REASON_starving;
 	if (stats && reason < COSCHED_NR_REASONS)
 		stats->decisions[reason]++;
 	tctx->denied = !cosched_reason_grants(reason);
 	if (tctx->denied) {
-		if (reason != COSCHED_REASON_no_demand)
+		if (reason != COSCHED_REASON_no_demand && arrivals_demand())
 			__sync_lock_test_and_set(&cctx->demand, 1);
 		return false;
 	}
 	tctx->last_boost_ns = now;
-	tctx->granted_ns = boost_slice(tctx, cctx, policy, &demand);
+	tctx->granted_ns = boost_slice(tctx, policy, &demand);
 	return true;
+}
+
+/* Has the task that runs on @cpu make way for one in the queue, unless it is a kernel thread. */
+static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
+{
+	if (!cctx->curr_kthread && !stop_spin(cctx))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 /*
@@ -105,8 +130,7 @@ static void request_boost(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	tctx->boost = BOOST_GRANTED;
 	__sync_lock_test_and_set(&cctx->demand, 1);
-	if (!cctx->curr_kthread && !stop_spin(cctx))
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	preempt_for(cctx, cpu);
 }
 
 /* A message has arrived for @tctx, at a socket that it remembers. */
@@ -132,8 +156,12 @@ static void demand_on_arrival(struct task_ctx *tctx)
 	if (state != TASK_QUEUED || tctx->boost == BOOST_GRANTED)
 		return;
 	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
-	if (cctx && demand_granted(tctx, cctx, now))
+	if (!cctx)
+		return;
+	if (arrivals_demand() && demand_granted(tctx, cctx, now))
 		request_boost(tctx, cctx, cpu);
+	else if (unpark_on_arrival(tctx, cctx) && preempts(tctx, cctx))
+		preempt_for(cctx, cpu);
 }
 
 /* May @tctx, which waits in the queue, be taken ahead of the order? */
@@ -157,7 +185,7 @@ static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
 	bpf_for_each(scx_dsq, p, cpu, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
-		if (!tctx || !(tctx->boost || tctx->denied))
+		if (!tctx || !(tctx->boost || (tctx->denied && arrivals_demand())))
 			continue;
 		if (taken || !may_overtake(tctx, cctx, now)) {
 			more = true;

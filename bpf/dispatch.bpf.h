@@ -15,9 +15,12 @@
 static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 now)
 {
-	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
+	struct task_struct *first = is_wanted(cctx, cpu) ? __COMPAT_scx_bpf_dsq_peek(cpu) : NULL;
 	bool granted = false;
 
+	if (first && tctx->park == PARK_WANTED && !has_message(tctx))
+		return false;
+	tctx->park = PARK_NONE;
 	if (first && tctx->yields) {
 		fall_behind(tctx, first->scx.dsq_vtime);
 		return false;
@@ -126,7 +129,9 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		if (tctx)
 			settle(prev, tctx, cctx, now);
 	}
-	if (dispatch_overdue(cctx, cpu, now) || dispatch_boosted(cctx, cpu, now))
+	unpark(cctx, cpu, now);
+	if (dispatch_overdue(cctx, cpu, now) || dispatch_boosted(cctx, cpu, now) ||
+	    dispatch_row(prev, tctx, cctx, cpu))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;

@@ -67,14 +67,19 @@ static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*tes
 	return false;
 }
 
-/* Is a message for @tctx waiting at one of the sockets that it remembers? */
-static bool has_message(const struct task_ctx *tctx)
+/*
+ * Is a message for @tctx waiting at one of the sockets that it remembers?
+ *
+ * Not static: the verifier walks through a static function once for each path to each of its callers, and through
+ * one that is not only once. With this and demand_granted() static it took minutes to load the scheduler.
+ */
+__noinline bool has_message(const struct task_ctx *tctx __arg_nonnull)
 {
 	return any_endpoint(tctx, holds_message) || tctx->more_endpoints;
 }
 
 /* Has @tctx read a message that it has not answered? Ask when it is stopped: TCP forgets in some 40 ms. */
-static bool has_question(const struct task_ctx *tctx)
+__noinline bool has_question(const struct task_ctx *tctx __arg_nonnull)
 {
 	return any_endpoint(tctx, owes_answer);
 }

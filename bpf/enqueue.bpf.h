@@ -44,11 +44,28 @@ static u64 preempt_flag(struct cpu_ctx *cctx)
 	return cctx->curr_kthread || stop_spin(cctx) ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
 }
 
-/* Does the fair order have @tctx, which wakes, run instead of the running task? */
-static bool preempts(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
+/*
+ * @p has polled in vain, and leaves its CPU to the others: until its message comes, or, if it yields, until all that
+ * are there now have had their turn. Returns false if its message has come meanwhile.
+ */
+static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 enq_flags)
 {
-	return cctx->curr_scale && !cctx->curr_kthread &&
-	       vtime_before(tctx->vtime + WAKE_MARGIN_NS, running_vtime(cctx, scx_bpf_now()));
+	u64 place;
+
+	if (current_policy()->wait == COSCHED_WAIT_SPIN_YIELD) {
+		tctx->park = PARK_NONE;
+		if (has_message(tctx))
+			return false;
+		place = last_place(cpu, tctx->vtime) + 1;
+	} else {
+		if (!park(tctx, cctx, tctx->queued_at))
+			return false;
+		place = cctx->vtime_now + PARK_DISTANCE_NS;
+	}
+	count(COSCHED_COUNTER_parks);
+	scx_bpf_dsq_insert_vtime(p, cpu, resume_slice(tctx), place, enq_flags);
+	note_queued(cpu);
+	return true;
 }
 
 /* Puts @p in the queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. */
@@ -58,8 +75,8 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
 	u64 slice_ns = woken ? begin_whole_slice(tctx) : resume_slice(tctx);
 
-	if (woken && preempts(tctx, cctx)) {
-		if (scx_bpf_now() - cctx->curr_slice_since >= MIN_RUN_NS) {
+	if (woken && (preempts(tctx, cctx) || row_preempts(p, cctx))) {
+		if (scx_bpf_now() - cctx->curr_slice_since >= MIN_RUN_NS || row_preempts(p, cctx)) {
 			count(COSCHED_COUNTER_preemptions);
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 			return;
@@ -126,6 +143,9 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	bound_debt(tctx, cctx);
 	update_sums(tctx);
 
+	if (tctx->park == PARK_WANTED && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
+		return;
+	tctx->park = PARK_NONE;
 	if (tctx->boost == BOOST_RESUMED)
 		__sync_lock_test_and_set(&cctx->demand, 1);
 	else if (!tctx->denied && arrivals_demand() && has_demand(tctx) &&

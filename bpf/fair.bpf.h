@@ -247,6 +247,7 @@ static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64
 	cctx->curr_vtime = tctx->vtime;
 	cctx->curr_since = now;
 	cctx->curr_slice_since = now - tctx->slice_used_ns;
+	cctx->curr_slice_ns = tctx->slice_ns;
 }
 
 /* The position of the task that runs on @cctx's CPU on its fair clock, as of @now. */
@@ -256,6 +257,13 @@ static u64 running_vtime(const struct cpu_ctx *cctx, u64 now)
 	u64 ran_ns = (s64)(now - since) > 0 ? now - since : 0;
 
 	return cctx->curr_vtime + to_vtime(ran_ns, cctx->curr_scale);
+}
+
+/* Does the fair order have @tctx, which wakes, run instead of the running task? */
+static bool preempts(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	return cctx->curr_scale && !cctx->curr_kthread &&
+	       vtime_before(tctx->vtime + WAKE_MARGIN_NS, running_vtime(cctx, scx_bpf_now()));
 }
 
 #endif

@@ -11,7 +11,9 @@
 #endif
 
 #include "counters.h"
+#include "../policies/boost_choice.h"
 #include "../policies/policy.h"
+#include "../policies/window.h"
 
 #define COSCHED_COUNTER_ENUM(name, help) COSCHED_COUNTER_##name,
 enum cosched_counter {
@@ -23,6 +25,7 @@ enum {
 	COSCHED_MAX_CPUS = 1024,	/* a kernel with more CPUs is refused by the loader */
 	COSCHED_MAX_GROUPS = 4096,	/* cgroups with a weight of their own; the rest counts as their parents */
 	COSCHED_MAX_JOBS = 4096,	/* jobs told apart; the rest is counted together */
+	COSCHED_MAX_CALLS = 16,		/* system calls of a kind, see polls.bpf.h */
 	COSCHED_LATENCY_BUCKETS = 26,	/* bucket i counts latencies <= 2^i us, the last the rest */
 };
 
@@ -41,6 +44,8 @@ struct cosched_cpu_stats {
 	u64 decisions[COSCHED_NR_REASONS];
 	u64 latency_buckets[COSCHED_LATENCY_BUCKETS];
 	u64 latency_sum_ns;
+	u64 skew_sum_ns;		/* gang: by how much the turns of rows began late, all together */
+	u64 skew_max_ns;		/* and at most */
 };
 
 /* One per CPU and job (a per-CPU hash keyed by job id). */

@@ -60,6 +60,19 @@ static u64 take_fair_share(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	return share * tctx->weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT);
 }
 
+/* What the fair share of @tctx, which waits in a queue, will have grown by @now, in ns. Changes nothing. */
+static u64 due_share(const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
+{
+	u64 share = cctx->share_clock - tctx->share_seen;
+	s64 passed_ns = now - cctx->share_at;
+
+	if (tctx->sum_cpu < 0)
+		return 0;
+	if (passed_ns > 0 && cctx->weight_sum)
+		share += passed_ns * WEIGHT_DEFAULT / cctx->weight_sum;
+	return share * tctx->weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT);
+}
+
 /*
  * The fair share of @tctx, which wakes, of the time that it awaited a message on @cctx's CPU. The clock ran without its
  * weight meanwhile, so it is scaled to what it would have been with it.
@@ -80,8 +93,11 @@ static u64 awaited_share(const struct task_ctx *tctx, const struct cpu_ctx *cctx
  */
 static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u64 fair_ns, bool end)
 {
+	const struct cosched_policy *policy = current_policy();
 	struct cosched_job_stats *stats;
 
+	if (policy->gate == COSCHED_GATE_AUTO)
+		cosched_window_add(&tctx->window, policy, scx_bpf_now(), cpu_ns, fair_ns);
 	tctx->unposted_cpu_ns += cpu_ns;
 	tctx->unposted_fair_ns += fair_ns;
 	if (!end && tctx->unposted_cpu_ns + tctx->unposted_fair_ns < POST_AFTER_NS)

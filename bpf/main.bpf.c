@@ -18,9 +18,14 @@
  *	fair.bpf.h	the fair order: per-CPU queues by virtual time
  *	jobs.bpf.h	what each job used, and what its share would have been
  *	endpoints.bpf.h	has a task a message, or a question to answer
+ *	polls.bpf.h	is a task in the middle of a receive
+ *	park.bpf.h	one that polls in vain leaves its CPU until a message comes
+ *	carry.bpf.h	what a message brings along from its sender's node
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
  *	sockets.bpf.h	hooks: who receives where, what has arrived
  *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
+ *	gang.bpf.h	turns by the clock, for comparison
+ *	pulse.bpf.h	a timer: who polls in vain, whom to boost periodically, whose turn is over
  *	switch.bpf.h	a task becomes runnable, runs, stops, sleeps
  *	enqueue.bpf.h	where a task waits
  *	dispatch.bpf.h	which task a CPU takes
@@ -32,6 +37,8 @@
  */
 #include <scx/common.bpf.h>
 #include "intf.h"
+#include "../policies/epoch.h"
+#include "../policies/gang.h"
 #include "../policies/gate.h"
 #include "../policies/wait.h"
 
@@ -51,9 +58,14 @@ UEI_DEFINE(uei);
 #include "fair.bpf.h"
 #include "jobs.bpf.h"
 #include "endpoints.bpf.h"
+#include "polls.bpf.h"
+#include "park.bpf.h"
+#include "carry.bpf.h"
 #include "demand.bpf.h"
 #include "sockets.bpf.h"
 #include "waits.bpf.h"
+#include "gang.bpf.h"
+#include "pulse.bpf.h"
 #include "switch.bpf.h"
 #include "enqueue.bpf.h"
 #include "dispatch.bpf.h"
@@ -141,6 +153,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 		err = scx_bpf_create_dsq(cpu, __COMPAT_scx_bpf_cpu_node(cpu));
 		if (err) {
 			scx_bpf_error("cannot create the queue of CPU %u: %d", cpu, err);
+			return err;
+		}
+		err = init_pulse(cpu);
+		if (err) {
+			scx_bpf_error("cannot create the timer of CPU %u: %d", cpu, err);
 			return err;
 		}
 	}

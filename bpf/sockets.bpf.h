@@ -6,21 +6,20 @@
  *
  *	arrives		sock_def_readable	in the receive queue, the waiters are about to be woken
  *			tcp_add_backlog		in the backlog, because the receiver holds the socket's lock
- *	is received	tcp_rcv_space_adjust	some bytes of a TCP stream
- *			skb_consume_udp		a UDP datagram
- *			unix_*_recvmsg		on a Unix socket
  *	is awaited	*_poll, and the hooks of waits.bpf.h
  *	may come	sock_alloc_file, __inet_accept, unix_accept: whoever makes a socket will read it
  *
- * All but the arrivals tell which task to run for the next message. What has been consumed needs no hook: see
+ * All but the arrivals tell which task to run for the next message. Who reads a socket without ever sleeping or polling
+ * for it, and has not made it, shows when he loses the CPU: see polls.bpf.h. What has been consumed needs no hook: see
  * endpoints.bpf.h.
  *
  * The backlog matters. A spinning receiver is often preempted inside receive, where it holds its socket's
  * lock; packets that come then wait in the backlog and sock_def_readable is not called until that task runs
  * again, which is exactly when the demand is needed most.
  *
- * For TCP and UDP nothing runs when a poll finds nothing. Hooks on recvmsg would be simpler, but a spinning
- * receiver polls ten times per message, and they made such a job two to five times slower under emulation.
+ * Nothing runs when a receive finds nothing, or finds a message. Hooks on recvmsg would be simpler, but a spinning
+ * receiver polls ten times per message, and they made such a job two to five times slower under emulation. And of
+ * two jobs that are coscheduled each message finds its receiver running, so that case is kept short.
  *
  * These programs may mark and kick, not dispatch: moving a task between queues is up to ops.dispatch. All of
  * them are optional. Where a kernel lacks one, the loader warns and the rest works.
@@ -28,12 +27,52 @@
 #ifndef COSCHED_SOCKETS_BPF_H
 #define COSCHED_SOCKETS_BPF_H
 
+/*
+ * Has a message arrived at @sk for a task that runs, and not for the first time since it does? Then there is nothing to
+ * do: the socket is among those that will be looked at when that task leaves its CPU.
+ */
+static bool arrived_coscheduled(const struct endpoint *ep, const struct sock *sk)
+{
+	struct cpu_ctx *cctx = cpu_ctx_of(ep->cpu);
+	struct cosched_cpu_stats *stats;
+
+	full_barrier();		/* as in demand_on_arrival() */
+	if (!cctx || cctx->curr_id != ep->receiver || cctx->arrived != (u64)sk)
+		return false;
+	cctx->messages++;
+	stats = this_cpu_stats();
+	if (stats) {
+		stats->counters[COSCHED_COUNTER_arrivals]++;
+		stats->counters[COSCHED_COUNTER_arrivals_coscheduled]++;
+	}
+	return true;
+}
+
+/* A message has arrived at @sk for @tctx: notes where, and what the message brings along. */
+static void note_arrival(struct task_ctx *tctx, struct endpoint *ep, struct sock *sk)
+{
+	struct cpu_ctx *cctx = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
+
+	carry(tctx, sk);
+	tctx->pending++;
+	ep->cpu = tctx->cpu;
+	remember_endpoint(tctx, (u64)sk);
+	if (!cctx || cctx->curr_id != ep->receiver)
+		return;
+	cctx->arrived = (u64)sk;
+	cctx->messages++;
+}
+
 static void message_arrived(struct sock *sk)
 {
 	struct endpoint *ep = bpf_sk_storage_get(&endpoints, sk, NULL, 0);
 	struct task_struct *p;
 	struct task_ctx *tctx;
 
+	if (ep && arrived_coscheduled(ep, sk))
+		return;
+	if (ep)
+		correct_receiver(ep, (u64)sk);
 	p = ep && ep->receiver ? bpf_task_from_pid(task_id_pid(ep->receiver)) : NULL;
 	if (!p) {
 		count(COSCHED_COUNTER_arrivals_unmapped);
@@ -41,7 +80,7 @@ static void message_arrived(struct sock *sk)
 	}
 	tctx = task_ctx_of(p);
 	if (tctx && task_id(p) == ep->receiver) {
-		remember_endpoint(tctx, (u64)sk);
+		note_arrival(tctx, ep, sk);
 		demand_on_arrival(tctx);
 	}
 	bpf_task_release(p);
@@ -68,6 +107,7 @@ int BPF_PROG(on_tcp_backlog, struct sock *sk)
 static int note_receiver(struct sock *sk)
 {
 	struct endpoint *ep;
+	u64 addr = (u64)sk;
 	u64 id;
 
 	ep = bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
@@ -76,13 +116,15 @@ static int note_receiver(struct sock *sk)
 		return 0;
 	}
 	id = task_id(bpf_get_current_task_btf());
-	if (ep->receiver != id)
-		ep->receiver = id;
+	if (ep->receiver == id)
+		return 0;
+	ep->receiver = id;
+	bpf_map_delete_elem(&readers, &addr);
 	return 0;
 }
 
 /*
- * The same for a task that reads again and again: noted once for as long as it runs without a switch. Should another
+ * The same for a task that sleeps there again and again: noted once for as long as it runs without a switch. Should another
  * thread read the socket meanwhile, on another CPU, that one counts as the receiver until then.
  */
 static int note_reader(struct sock *sk)
@@ -94,18 +136,6 @@ static int note_reader(struct sock *sk)
 	note_receiver(sk);
 	cctx->noted = (u64)sk;
 	return 0;
-}
-
-SEC("fentry/tcp_rcv_space_adjust")
-int BPF_PROG(on_tcp_received, struct sock *sk)
-{
-	return note_reader(sk);
-}
-
-SEC("fentry/skb_consume_udp")
-int BPF_PROG(on_udp_received, struct sock *sk)
-{
-	return note_reader(sk);
 }
 
 /* A hook on a function whose argument @arg is a socket that the current task makes or polls. */

@@ -14,6 +14,8 @@
 const volatile u32 nr_cpu_ids = 1;
 const volatile u32 job_by = COSCHED_JOB_BY_CGROUP;
 const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU uses */
+const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a file, ~0 at the end (polls.bpf.h) */
+const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* those that look at several, or wait otherwise */
 
 /*
  * The policy, twice: the loader fills the slot that is not in use and then flips policy_now, so that a
@@ -47,17 +49,29 @@ struct cpu_ctx {
 	u64 curr_vtime;		/* at curr_since */
 	u64 curr_since;
 	u64 curr_slice_since;	/* when its slice began, or would have, had it not been interrupted */
+	u64 curr_slice_ns;
+	u64 curr_id;		/* its task_id; 0: idle, or not ours */
+	u64 arrived;		/* the socket where a message for it arrived last (sockets.bpf.h) */
+	u32 messages;		/* that arrived for it. Nobody counts exactly: it changes when there is one */
 	u32 curr_kthread;
+	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
 	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
 	u64 overdue_at;		/* when nobody in the queue had waited too long, at the last look (dispatch.bpf.h) */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
+	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
+	u64 epoch_id;		/* task_id of the task that runs in this epoch */
 
 	/* Demand (demand.bpf.h). */
 	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
 	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
 	u32 starving;		/* boosts wait until the fair order has had its turn */
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
-} __attribute__((aligned(128)));	/* two cache lines, which are fetched together, and no other CPU's */
+
+	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
+	u32 unpark;		/* a task in this CPU's queue is parked no longer, and not yet back in its place */
+	u64 recheck_at;		/* when the first of those that are parked is to look again; 0: nobody is parked */
+	u32 pulse;		/* the timer is set */
+} __attribute__((aligned(128)));	/* cache lines are fetched in pairs, and none is another CPU's */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -146,6 +160,13 @@ enum boost {
 	BOOST_RESUMED,		/* for the rest of one that was granted and cut short */
 };
 
+enum park {
+	PARK_NONE,
+	PARK_WANTED,		/* runs, has waited for long enough, and is asked to leave the CPU */
+	PARK_PARKED,		/* at the end of the queue, until a message comes */
+	PARK_UNPARK,		/* one has come, or it is to look again: it gets its place in the order back */
+};
+
 #define TASK_ENDPOINTS 4
 
 struct task_ctx {
@@ -185,7 +206,20 @@ struct task_ctx {
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;
 	u64 granted_ns;		/* how long the boost that was granted last is to run */
+	struct cosched_window window;	/* for the gate "auto" */
+
+	/* What came with the last message from its sender. */
+	u64 message_epoch;
+	u64 message_slice_ns;	/* what was left of the sender's slice; 0: not known */
+
+	/* Waiting (waits.bpf.h, park.bpf.h). */
 	struct cosched_wait_history wait_history;
+	u32 park;		/* enum park */
+	u32 receives;		/* was inside a receive when it was last looked at */
+	u32 pending;		/* messages that have come since it ran */
+	u32 polling;		/* how often looks found it inside a receive, in 1 / MAX_POLLING (polls.bpf.h) */
+	u32 wait_messages;	/* cctx->messages at wait_since */
+	u64 wait_since;		/* when it last made progress, as far as is known */
 };
 
 struct {
@@ -198,6 +232,11 @@ struct {
 static struct task_ctx *task_ctx_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+}
+
+static u64 tick_ns(void)
+{
+	return NSEC_PER_SEC / (CONFIG_HZ ?: 250);
 }
 
 static bool is_kthread(const struct task_struct *p)
@@ -222,6 +261,7 @@ static u32 task_id_pid(u64 id)
 /* Where messages for a task arrive: a socket, in the socket's own storage, gone when it is freed. */
 struct endpoint {
 	u64 receiver;		/* task_id of the last task that received here, or will as far as is known */
+	u32 cpu;		/* where that task was when a message last came */
 };
 
 struct {

@@ -51,6 +51,18 @@ void BPF_STRUCT_OPS(cosched_quiescent, struct task_struct *p, u64 deq_flags)
 	leave_sums(tctx);
 }
 
+/* @p runs next on @cpu: because of a message, or else this is a spontaneous switch, unless it is none at all (thesis 3.3). */
+static void advance_epoch(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	if (cctx->epoch_id == task_id(p))
+		return;
+	cctx->epoch_id = task_id(p);
+	if (!tctx->boosted)
+		cctx->epoch = cosched_epoch_next(cctx->epoch, cpu);
+	else if (tctx->message_epoch != EPOCH_UNKNOWN)
+		cctx->epoch = cosched_epoch_adopt(cctx->epoch, tctx->message_epoch);
+}
+
 void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -61,6 +73,8 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	if (!tctx || !cctx)
 		return;
 	count(COSCHED_COUNTER_context_switches);
+	if (tctx->awaits || tctx->park == PARK_PARKED || tctx->park == PARK_UNPARK)
+		cosched_spin_learn(current_policy(), &tctx->wait_history, now - tctx->wait_since);
 	place_on_cpu(tctx, cctx, cpu);
 	become_runnable(p, tctx, cctx, cpu);
 
@@ -68,14 +82,20 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 		count(COSCHED_COUNTER_boosts);
 		tctx->unposted_boosts++;
 	}
-	if (!is_kthread(p))
+	if (!is_kthread(p)) {
 		advance_fair_clock(tctx, cctx, cpu);
+		advance_epoch(p, tctx, cctx, cpu);
+	}
 	tctx->boost = BOOST_NONE;
+	tctx->park = PARK_NONE;
+	tctx->pending = 0;
 	tctx->denied = 0;
 	tctx->owes = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
 	cctx->noted = 0;
+	cctx->arrived = 0;
+	cctx->curr_id = task_id(p);
 	cctx->preempt_at_tick = 0;
 	cctx->spin = SPIN_NONE;
 
@@ -84,8 +104,27 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu);
 	cctx->curr_scale = vtime_scale(tctx, cctx);
 	cctx->curr_kthread = is_kthread(p);
+	cctx->curr_has_turn = is_gang() && has_turn(p);
+	begin_watch(tctx, cctx, now);
 	set_state(tctx, TASK_RUNNING);
 	record_latency(tctx, now);
+	start_pulse(tctx, cctx, cpu);
+}
+
+/*
+ * @p leaves its CPU, and is runnable. One whose turn is over, and that waits for a message, has no use for the next one
+ * until it has the message: under spin-block it is parked at once (park.bpf.h).
+ */
+static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx)
+{
+	if (!is_watched(tctx))
+		return;
+	look_at(p, tctx);
+	if (!polls_in_vain(tctx))
+		return;
+	count(COSCHED_COUNTER_polls);
+	if (current_policy()->wait == COSCHED_WAIT_SPIN_BLOCK && !has_rest(tctx))
+		tctx->park = PARK_WANTED;
 }
 
 void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
@@ -96,13 +135,16 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	if (!tctx || !cctx)
 		return;
 	settle(p, tctx, cctx, scx_bpf_now());
+	cctx->curr_id = 0;
 	cctx->curr_scale = 0;
 	cctx->curr_kthread = 0;
 	tctx->owes = runnable && has_question(tctx);
 	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
 	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving ? BOOST_RESUMED : BOOST_NONE;
 	tctx->boosted = 0;
-	if (!runnable) {
+	if (runnable) {
+		look_at_preempted(p, tctx);
+	} else {
 		tctx->more_endpoints = 0;
 		leave_sums(tctx);
 	}
@@ -115,7 +157,6 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
  */
 void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 {
-	u64 tick_ns = NSEC_PER_SEC / (CONFIG_HZ ?: 250);
 	struct cpu_ctx *cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
 	struct task_ctx *tctx;
 	bool preempted;
@@ -123,11 +164,14 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	tctx = cctx ? task_ctx_of(p) : NULL;
 	if (!tctx)
 		return;
+	start_pulse(tctx, cctx, scx_bpf_task_cpu(p));
+	if (cosched_wait_parks(current_policy()) && is_watched(tctx))
+		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p), scx_bpf_now());
 	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !tctx->boosted);
-	if (!preempted && p->scx.slice >= tick_ns / 2)
+	if (!preempted && p->scx.slice >= tick_ns() / 2)
 		return;
 	/* The slice of one that spins ends when it sleeps, or with the next tick. */
-	scx_bpf_task_set_slice(p, stop_spin(cctx) ? tick_ns : 0);
+	scx_bpf_task_set_slice(p, stop_spin(cctx) ? tick_ns() : 0);
 	if (!preempted)
 		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
 }

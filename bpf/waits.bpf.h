@@ -26,20 +26,35 @@ static bool is_lock_wanted(struct sock *sk)
 	return (u64)sk->sk_lock.wq.head.next != (u64)&sk->sk_lock.wq.head;
 }
 
-/* Spins until there is a message at @sk (true), for @spin_ns at most, or until it is told to stop or is in the way. */
-static bool spin(struct cpu_ctx *cctx, struct sock *sk, u64 spin_ns)
+/* The time is over that @tctx may spin. Does it go on, since other messages keep coming for it? */
+static bool goes_on(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	u64 since = bpf_ktime_get_ns();
+	if (cctx->messages != tctx->wait_messages) {
+		tctx->wait_messages = cctx->messages;
+		tctx->wait_since = now;
+	}
+	return cosched_spin_goes_on(current_policy(), now - tctx->wait_since);
+}
+
+/* Spins until there is a message at @sk (true), for @spin_ns at most, or until it is told to stop or is in the way. */
+static bool spin(struct task_ctx *tctx, struct cpu_ctx *cctx, struct sock *sk, u64 spin_ns)
+{
+	u64 since = bpf_ktime_get_ns(), now = since;
 	bool came = false;
 	u32 i;
 
+	begin_watch(tctx, cctx, since);
 	WRITE_ONCE(cctx->spin, SPIN_ON);
 	bpf_for(i, 0, MAX_SPIN_ROUNDS) {
 		came = holds_message((u64)sk);
-		if (came || READ_ONCE(cctx->spin) != SPIN_ON || is_lock_wanted(sk) ||
-		    bpf_ktime_get_ns() - since >= spin_ns)
+		if (came || READ_ONCE(cctx->spin) != SPIN_ON || is_lock_wanted(sk))
+			break;
+		now = bpf_ktime_get_ns();
+		if (now - since >= spin_ns && !goes_on(tctx, cctx, now))
 			break;
 	}
+	if (came)
+		cosched_spin_learn(current_policy(), &tctx->wait_history, now - since);
 	/* Told to stop, and yet it will not sleep: the next wait is to, and the next tick (switch.bpf.h). */
 	__sync_val_compare_and_swap(&cctx->spin, SPIN_ON, SPIN_NONE);
 	return came;
@@ -61,7 +76,7 @@ static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
 	if (!spin_ns)
 		return false;
 	count(COSCHED_COUNTER_spins);
-	came = spin(cctx, sk, spin_ns);
+	came = spin(tctx, cctx, sk, spin_ns);
 	if (came)
 		count(COSCHED_COUNTER_spins_answered);
 	if (came || READ_ONCE(cctx->spin) == SPIN_NONE)
@@ -78,8 +93,11 @@ static int wait_begins(struct sock *sk, bool may_spin)
 	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
 
 	note_reader(sk);
-	if (tctx && !(may_spin && spin_before_sleep(tctx, sk)))
-		tctx->awaits = 1;
+	if (!tctx || (may_spin && spin_before_sleep(tctx, sk)))
+		return 0;
+	count(COSCHED_COUNTER_sleeps);
+	tctx->awaits = 1;
+	tctx->wait_since = bpf_ktime_get_ns();
 	return 0;
 }
 

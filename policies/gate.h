@@ -10,13 +10,22 @@
 
 #include "policy.h"
 #include "gate_always.h"
+#include "gate_auto.h"
+#include "gate_epochs.h"
 #include "gate_equalizing.h"
 #include "gate_rate.h"
+
+/* Does @policy ever boost anybody? A task that yields has another one take its place (Zhang 2.4.2). */
+static inline int cosched_boosts(const struct cosched_policy *policy)
+{
+	return policy->arrival == COSCHED_ARRIVAL_DEMAND || policy->arrival == COSCHED_ARRIVAL_PERIODIC ||
+	       policy->wait == COSCHED_WAIT_SPIN_YIELD;
+}
 
 static inline u32 cosched_gate_decide(const struct cosched_policy *policy,
 				      const struct cosched_demand *demand)
 {
-	if (policy->arrival != COSCHED_ARRIVAL_DEMAND)
+	if (!cosched_boosts(policy))
 		return COSCHED_REASON_no_demand;
 
 	switch (policy->gate) {
@@ -24,20 +33,30 @@ static inline u32 cosched_gate_decide(const struct cosched_policy *policy,
 		return gate_always_allows();
 	case COSCHED_GATE_EQUALIZING:
 		return gate_equalizing_allows(policy, demand);
+	case COSCHED_GATE_EPOCHS:
+		return gate_epochs_allows(policy, demand);
 	case COSCHED_GATE_RATE:
 		return gate_rate_allows(policy, demand);
+	case COSCHED_GATE_AUTO:
+		return gate_auto_allows(policy, demand);
 	default:
 		return COSCHED_REASON_no_demand;
 	}
 }
 
-/* For how long a boost that the gate grants lasts, in ns on the fair clock: a slice at most. */
+/* For how long a boost that the gate grants lasts, in ns of CPU time: a slice at most. */
 static inline u64 cosched_gate_slice(const struct cosched_policy *policy,
 				     const struct cosched_demand *demand)
 {
-	if (policy->gate == COSCHED_GATE_EQUALIZING)
+	switch (policy->gate) {
+	case COSCHED_GATE_EQUALIZING:
+	case COSCHED_GATE_EPOCHS:
 		return gate_equalizing_slice(policy, demand);
-	return policy->slice_ns;
+	case COSCHED_GATE_AUTO:
+		return gate_auto_slice(policy, demand);
+	default:
+		return policy->slice_ns;
+	}
 }
 
 #endif

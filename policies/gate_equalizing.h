@@ -51,14 +51,17 @@ static inline u32 gate_equalizing_allows(const struct cosched_policy *policy,
 	return gate_equalizing_room(h_ns, demand) > 0 ? COSCHED_REASON_lags : COSCHED_REASON_not_behind;
 }
 
+/* On a CPU where the task's weight is not the average, CPU time and time on the fair clock differ. */
 static inline u64 gate_equalizing_slice(const struct cosched_policy *policy,
 					const struct cosched_demand *demand)
 {
 	s64 room_ns = gate_equalizing_room(gate_equalizing_h(policy, demand), demand);
+	u64 slice_ns;
 
 	if (room_ns <= 0)
 		return 0;
-	return (u64)room_ns < policy->slice_ns ? (u64)room_ns : policy->slice_ns;
+	slice_ns = cosched_mul_u64_u32(room_ns, demand->scale) >> COSCHED_SCALE_SHIFT;
+	return slice_ns < policy->slice_ns ? slice_ns : policy->slice_ns;
 }
 
 #endif

@@ -4,8 +4,12 @@
  * of everything that is counted, so that Rust reads them from where they are declared.
  */
 #include "native.h"
+#include "boost_choice.h"
+#include "epoch.h"
+#include "gang.h"
 #include "gate.h"
 #include "wait.h"
+#include "window.h"
 #include "../bpf/counters.h"
 
 u32 cosched_native_gate_decide(const struct cosched_policy *policy,
@@ -29,6 +33,69 @@ void cosched_native_wait_end(const struct cosched_policy *policy, struct cosched
 			     int message_came)
 {
 	cosched_wait_end(policy, history, message_came);
+}
+
+u64 cosched_native_spin_ns(const struct cosched_policy *policy, const struct cosched_wait_history *history)
+{
+	return cosched_spin_ns(policy, history);
+}
+
+int cosched_native_spin_goes_on(const struct cosched_policy *policy, u64 since_arrival_ns)
+{
+	return cosched_spin_goes_on(policy, since_arrival_ns);
+}
+
+void cosched_native_spin_learn(const struct cosched_policy *policy, struct cosched_wait_history *history,
+			       u64 waited_ns)
+{
+	cosched_spin_learn(policy, history, waited_ns);
+}
+
+void cosched_native_spin_hear(struct cosched_wait_history *history, u32 estimate_us)
+{
+	spin_adaptive_hear(history, estimate_us);
+}
+
+void cosched_native_window_add(struct cosched_window *window, const struct cosched_policy *policy, u64 now_ns,
+			       u64 cpu_ns, u64 fair_ns)
+{
+	cosched_window_add(window, policy, now_ns, cpu_ns, fair_ns);
+}
+
+u64 cosched_native_epoch_next(u64 epoch, u32 node)
+{
+	return cosched_epoch_next(epoch, node);
+}
+
+u64 cosched_native_epoch_adopt(u64 epoch, u64 message_epoch)
+{
+	return cosched_epoch_adopt(epoch, message_epoch);
+}
+
+int cosched_native_choice_prefers(u32 choice, const struct cosched_candidate *candidate,
+				  const struct cosched_candidate *best)
+{
+	return cosched_choice_prefers(choice, candidate, best);
+}
+
+u32 cosched_native_choice_rank(u32 choice, const struct cosched_candidate *candidate)
+{
+	return cosched_choice_rank(choice, candidate);
+}
+
+u32 cosched_native_gang_row_at(const struct cosched_policy *policy, u64 tai_ns)
+{
+	return gang_row_at(policy, tai_ns);
+}
+
+u64 cosched_native_gang_rest_ns(const struct cosched_policy *policy, u64 tai_ns)
+{
+	return gang_rest_ns(policy, tai_ns);
+}
+
+u32 cosched_native_gang_row_of(const struct cosched_policy *policy, u64 job)
+{
+	return gang_row_of(policy, job);
 }
 
 int cosched_native_reason_grants(u32 reason)

@@ -19,6 +19,8 @@
 enum cosched_arrival {
 	COSCHED_ARRIVAL_NONE,		/* nothing: the local scheduler alone decides */
 	COSCHED_ARRIVAL_DEMAND,		/* the receiver runs at once, if the gate allows */
+	COSCHED_ARRIVAL_PERIODIC,	/* every interval one receiver is chosen, and runs if the gate allows */
+	COSCHED_ARRIVAL_GANG,		/* nothing: the clock says which row of jobs has its turn (gang.h) */
 	COSCHED_NR_ARRIVALS,
 };
 
@@ -26,15 +28,39 @@ enum cosched_arrival {
 enum cosched_gate {
 	COSCHED_GATE_ALWAYS,		/* thesis 3.1 */
 	COSCHED_GATE_EQUALIZING,	/* thesis 3.2 */
+	COSCHED_GATE_EPOCHS,		/* thesis 3.3 */
 	COSCHED_GATE_RATE,		/* thesis 4.2.1, Buchanan-Chien 2.2.2 */
+	COSCHED_GATE_AUTO,		/* what thesis 4.1 and 6.2.4 ask for */
 	COSCHED_NR_GATES,
 };
 
 /* What a receiver does that finds nothing (Zhang, Table 1). */
 enum cosched_wait {
-	COSCHED_WAIT_NONE,		/* as the program has it: one that sleeps, sleeps */
-	COSCHED_WAIT_SPIN,		/* it spins for a while before it sleeps */
+	COSCHED_WAIT_BUSY,		/* as the program has it */
+	COSCHED_WAIT_SPIN,		/* one that would sleep spins before */
+	COSCHED_WAIT_SPIN_BLOCK,	/* and one that polls leaves the CPU after as long, until a message comes */
+	COSCHED_WAIT_SPIN_YIELD,	/* or lets all others on its CPU go first */
 	COSCHED_NR_WAITS,
+};
+
+/* How long it spins before it sleeps, parks or yields. */
+enum cosched_spin {
+	COSCHED_SPIN_IMMEDIATE,		/* not at all */
+	COSCHED_SPIN_FIXED,		/* Zhang 2.4.1, Dusseau 5.1 */
+	COSCHED_SPIN_BASELINE,		/* 2L + 2o + W (Arpaci-Dusseau 3.3) */
+	COSCHED_SPIN_CONDITIONAL,	/* and on, while messages keep coming (Arpaci-Dusseau 3.4) */
+	COSCHED_SPIN_ADAPTIVE_LOCAL,	/* as long as its own waits have taken (Dusseau 6.2) */
+	COSCHED_SPIN_ADAPTIVE_GLOBAL,	/* or those of the tasks that it hears from (Dusseau 6.3) */
+	COSCHED_NR_SPINS,
+};
+
+/* Whom the periodic boost, and a task that yields, put first (Zhang 2.4.4). */
+enum cosched_choice {
+	COSCHED_CHOICE_ROUND_ROBIN,	/* the paper's: pending in a receive, else outside of one */
+	COSCHED_CHOICE_NEXT_PENDING,	/* the next in turn that has a message */
+	COSCHED_CHOICE_MOST_PENDING,	/* the one with most messages */
+	COSCHED_CHOICE_LONGEST_WAITING,	/* the one whose message has waited longest */
+	COSCHED_NR_CHOICES,
 };
 
 /*
@@ -45,9 +71,13 @@ enum cosched_wait {
 	X(always,        1, "the gate always allows")						\
 	X(lags,          1, "the receiver lags the running task by more than h")		\
 	X(interval,      1, "long enough since the receiver's last boost")			\
+	X(new_epoch,     1, "the receiver lags, and the message is of a later epoch than the node")	\
+	X(below_target,  1, "the receiver's fairness ratio is below its target")		\
 	X(no_demand,     0, "the policy takes no arrival as a demand")				\
 	X(not_behind,    0, "the receiver does not lag the running task by more than h")	\
 	X(too_soon,      0, "too soon after the receiver's last boost")				\
+	X(old_epoch,     0, "the message is of no later epoch than the node")			\
+	X(above_target,  0, "the receiver's fairness ratio is above its target")		\
 	X(starving,      0, "boosts have held the CPU so long that the fair order goes first")
 
 #define COSCHED_REASON_ENUM(name, grants, help) COSCHED_REASON_##name,
@@ -60,12 +90,24 @@ enum cosched_reason {
 struct cosched_policy {
 	u32 arrival;			/* enum cosched_arrival */
 	u32 gate;			/* enum cosched_gate */
+	u32 wait;			/* enum cosched_wait */
+	u32 spin;			/* enum cosched_spin */
+	u32 choice;			/* enum cosched_choice */
+	u32 residual_slice;		/* a boost lasts no longer than the slice of the message's sender */
 	u64 slice_ns;			/* Tq: how long a task runs before the next decision */
-	s64 h_ns;			/* equalizing: the lag that a boost needs; may be negative */
+	u64 interval_ns;		/* how often the CPU looks for whom to boost, and who polls in vain */
+	s64 h_ns;			/* equalizing, epochs: the lag that a boost needs; may be negative */
 	s64 rate_constant_ns;		/* rate: C */
 	s32 rate_exponent;		/* rate: E */
-	u32 wait;			/* enum cosched_wait */
-	u64 spin_ns;			/* spin: how long a receive spins before it sleeps */
+	u32 target_permille;		/* auto: the fairness ratio F to hold, times 1000 */
+	u64 spin_ns;			/* fixed: how long a receiver spins */
+	u64 latency_ns;			/* L: from one node to another */
+	u64 overhead_ns;		/* o: of the processor, to send or to receive */
+	u64 switch_ns;			/* W: to wake a task that is blocked on a message, and switch to it */
+	u64 recheck_ns;			/* spin-block: how long a task that polled stays off the CPU at most */
+	u64 quantum_ns;			/* gang: how long a row has its turn */
+	u32 rows;			/* gang */
+	u32 reserved;
 };
 
 /* One snapshot of the receiver's CPU, taken when the gate is asked. All times in ns. */
@@ -76,13 +118,26 @@ struct cosched_demand {
 	s64 running_ran_ns;		/* r_i: what those it competes with have run, on the same clock */
 	u32 nr_runnable;		/* R: runnable tasks on the CPU, the running one included */
 	u32 denied;			/* this demand has been denied, and is asked again */
+	u32 scale;			/* CPU time over time on the fair clock, in 1 / 2^COSCHED_SCALE_SHIFT */
+	u32 reserved;
 	u64 max_lead_ns;		/* how far ahead of the clock a task may be; the rest of its debt is forgiven */
+	u64 cpu_ns;			/* T_C: CPU time that the receiver used lately (window.h) */
+	u64 fair_ns;			/* T_E / N: the fair share of the same time */
+	u64 message_epoch;		/* of the message: that of its sender's node (epoch.h) */
+	u64 node_epoch;			/* of the receiver's node */
 };
 
+#define COSCHED_SCALE_SHIFT 20
+
 /* What the waits of a task have taught. It starts as zeroes. */
+#define COSCHED_WAIT_SAMPLES 20		/* of which a tenth, the worst, is dropped */
 struct cosched_wait_history {
 	u32 skips;			/* how many waits slept at once after the last spin in vain */
 	u32 skips_left;			/* how many of the next ones do */
+	u32 waits_us[COSCHED_WAIT_SAMPLES];	/* adaptive: how long waits took */
+	u32 nr_waits;			/* how many of them there have been */
+	u32 estimate_us;		/* adaptive: what they say of the job's imbalance */
+	u32 heard_us;			/* adaptive-global: the longest estimate that came with a message */
 };
 
 #define COSCHED_REASON_CASE(name, grants, help) case COSCHED_REASON_##name: return grants;

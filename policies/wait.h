@@ -2,36 +2,49 @@
 /*
  * What a task does that waits for a message: the columns of Zhang's Table 1.
  *
- * As with the gate, a rule that nobody knows does the least: the program waits in its own way.
+ *	busy		what its program has it do: it polls on, or it sleeps
+ *	spin		one that would sleep spins before (wait_spin.h)
+ *	spin-block	and one that polls leaves the CPU after its spin time, until a message comes (Zhang 2.4.1)
+ *	spin-yield	one that polls lets all others on its CPU go first instead, and is put back where it was when its
+ *			turn comes (Zhang 2.4.2)
+ *
+ * How long it spins is a choice of its own (spin.h). As with the gate, a rule that nobody knows does the least: the
+ * program waits in its own way.
  */
 #ifndef COSCHED_WAIT_H
 #define COSCHED_WAIT_H
 
 #include "policy.h"
+#include "spin.h"
 #include "wait_spin.h"
+
+/* Does a receive that would sleep spin before? */
+static inline int cosched_wait_spins(const struct cosched_policy *policy)
+{
+	return policy->wait == COSCHED_WAIT_SPIN || policy->wait == COSCHED_WAIT_SPIN_BLOCK ||
+	       policy->wait == COSCHED_WAIT_SPIN_YIELD;
+}
+
+/* Does a task that polls in vain leave its CPU to others? */
+static inline int cosched_wait_parks(const struct cosched_policy *policy)
+{
+	return policy->wait == COSCHED_WAIT_SPIN_BLOCK || policy->wait == COSCHED_WAIT_SPIN_YIELD;
+}
 
 /* How long the wait that begins now may spin before it sleeps, in ns; 0: it sleeps at once. */
 static inline u64 cosched_wait_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)
 {
-	switch (policy->wait) {
-	case COSCHED_WAIT_SPIN:
-		return wait_spin_begin(policy, history);
-	default:
+	if (!cosched_wait_spins(policy))
 		return 0;
-	}
+	return wait_spin_begin(history) ? cosched_spin_ns(policy, history) : 0;
 }
 
 /* A wait that was allowed to spin has done so to the end, or until the message came. */
 static inline void cosched_wait_end(const struct cosched_policy *policy, struct cosched_wait_history *history,
 				    int message_came)
 {
-	switch (policy->wait) {
-	case COSCHED_WAIT_SPIN:
+	if (cosched_wait_spins(policy))
 		wait_spin_end(history, message_came);
-		break;
-	default:
-		break;
-	}
 }
 
 #endif

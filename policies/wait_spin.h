@@ -20,14 +20,13 @@
 
 #define COSCHED_MAX_WAIT_SKIPS 255
 
-/* How long the wait that begins now may spin, in ns; 0: it sleeps at once. */
-static inline u64 wait_spin_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)
+/* May the wait that begins now spin? */
+static inline int wait_spin_begin(struct cosched_wait_history *history)
 {
-	if (history->skips_left) {
-		history->skips_left--;
-		return 0;
-	}
-	return policy->spin_ns;
+	if (!history->skips_left)
+		return 1;
+	history->skips_left--;
+	return 0;
 }
 
 /* A wait has spun for all that it was allowed, or until the message came. */

@@ -4,15 +4,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 
-use crate::axes::AxisArgs;
 use crate::bench::BenchArgs;
-use crate::given::Given;
+use crate::choices::Choices;
+use crate::gang;
+use crate::given::{Fault, Given, Origin};
 use crate::limits::{self, MetricsListen};
-use crate::report;
 use crate::settings::{JobBy, Partial};
+use crate::{recommend, report};
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
 /// receiver, so that the processes of a parallel job run at the same time on all nodes.
@@ -53,10 +55,20 @@ pub enum Command {
 pub enum PolicyCommand {
     /// List the policies by name.
     List(ListArgs),
-    /// Show the policy of the running scheduler.
-    Show(ClientArgs),
+    /// Asks and changes nothing.
+    #[command(flatten)]
+    Show(Look),
     /// Change the policy of the running scheduler, without a reload.
     Set(SetArgs),
+}
+
+/// What looks at the running scheduler and changes nothing.
+#[derive(Debug, Subcommand)]
+pub enum Look {
+    /// Show the policy of the running scheduler.
+    Show(ClientArgs),
+    /// Watch the running scheduler, and say which policy fits and why; change nothing.
+    Recommend(RecommendArgs),
 }
 
 /// `run`.
@@ -68,11 +80,17 @@ pub struct RunArgs {
 
     /// Single choices, other than the policy has them.
     #[command(flatten)]
-    pub axes: AxisArgs,
+    pub choices: Choices,
 
     /// What makes two tasks members of one job: cgroup, session, process. [default: cgroup]
     #[arg(long, value_name = "WHAT")]
     pub job_by: Option<JobBy>,
+
+    /// Gang: the row of a job, 0 to 1023, modulo --rows; JOB is its name as status shows it, and a * at the end stands
+    /// for any rest. May be given more than once; in a file it is the table gang_rows. All others are in the row of
+    /// their name's hash, which is the same on all nodes for a cgroup's path, but not for a session or process.
+    #[arg(long, value_name = "JOB=ROW", value_parser = gang::parse_flag)]
+    pub gang_row: Vec<(String, u32)>,
 
     /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:9937]
     #[arg(long, value_name = "ADDR")]
@@ -105,18 +123,22 @@ pub struct RunArgs {
 
 impl RunArgs {
     /// What the command line says, to be merged with the file.
-    pub fn partial(&self) -> Partial {
-        Partial {
+    ///
+    /// # Errors
+    /// Names a job that was given two rows.
+    pub fn partial(&self) -> Result<Partial> {
+        Ok(Partial {
             policy: self.policy.clone().map(Given::flag),
-            overrides: self.axes.change(None).overrides(),
+            overrides: self.choices.given(|_| Origin::Flag),
             job_by: self.job_by,
+            gang_rows: gang::from_flags(&self.gang_row).map_err(Fault::into_error)?,
             metrics_listen: self.metrics_listen,
             jobs_top: self.jobs_top,
             stats: self.stats,
             exit_dump_len: self.exit_dump_len,
             verbose: self.verbose.then_some(true),
             control_socket: self.control_socket.clone(),
-        }
+        })
     }
 }
 
@@ -148,6 +170,18 @@ pub struct ClientArgs {
     pub control_socket: Option<PathBuf>,
 }
 
+/// `policy recommend`.
+#[derive(Args, Debug)]
+pub struct RecommendArgs {
+    /// For how long to watch, in seconds, 0.1 to 3600.
+    #[arg(long, value_name = "S", default_value = "5", value_parser = |s: &str| recommend::SECONDS.parse(s), allow_hyphen_values = true)]
+    pub seconds: f64,
+
+    /// Where and how to ask.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
 /// `policy set`.
 #[derive(Args, Debug)]
 pub struct SetArgs {
@@ -157,7 +191,7 @@ pub struct SetArgs {
 
     /// Single choices, other than the policy has them.
     #[command(flatten)]
-    pub axes: AxisArgs,
+    pub choices: Choices,
 
     /// Where and how to ask.
     #[command(flatten)]
@@ -169,7 +203,7 @@ impl Cli {
     ///
     /// # Errors
     /// The exit code, after help, version or one line about what is wrong has been printed.
-    pub fn from_command_line() -> Result<Cli, ExitCode> {
+    pub fn from_command_line() -> std::result::Result<Cli, ExitCode> {
         Cli::try_parse().map_err(|error| match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 let _ = error.print();

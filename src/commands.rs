@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The subcommands that ask the running scheduler, or that need none.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use serde::Serialize;
 
-use crate::cli::{ClientArgs, ListArgs, SetArgs};
+use crate::calibration::Costs;
+use crate::cli::{ClientArgs, ListArgs, Look, RecommendArgs, SetArgs};
 use crate::control::{self, Question};
 use crate::jobs::JobView;
-use crate::policy::{PolicyChange, PolicyView};
+use crate::policy::{CostsView, PolicyChange, PolicyView};
+use crate::recommend::{self, Advice, Confidence, Figures};
 use crate::settings::DEFAULT_CONTROL_SOCKET;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{GangSkew, Runnable, Snapshot};
 use crate::{presets, report};
+
+/// Between two looks at what is runnable.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// For programs whose output somebody may pipe into `head`: end without a word when it closes the pipe.
 pub fn die_quietly_on_closed_pipe() {
@@ -78,37 +85,94 @@ pub fn policy_list(args: &ListArgs) -> Result<ExitCode> {
         return print_json(&presets.iter().map(row).collect::<Vec<_>>());
     }
     let mut table = table();
-    table.set_header(["NAME", "ARRIVAL", "GATE", "WAIT", "PARAMETERS", "WHAT IT DOES"]);
-    for preset in presets.values() {
-        let view = preset.policy.view();
-        let (arrival, gate, wait) = (view.arrival.to_string(), view.gate.to_string(), view.wait.to_string());
-        table.add_row([view.name.clone(), arrival, gate, wait, parameters(&view), preset.summary.clone()]);
+    table.set_header(["NAME", "ARRIVAL", "GATE", "WAIT", "SPIN", "WHAT IT DOES"]);
+    for (name, preset) in presets {
+        // Rules that have no effect are none.
+        let rules: BTreeMap<_, _> = preset.policy.choices.texts().collect();
+        let rules = ["arrival", "gate", "wait", "spin"].map(|axis| rules.get(axis).map_or("-", String::as_str));
+        table.add_row([&[name.as_str()], &rules[..], &[preset.summary.as_str()]].concat());
     }
     print(&lines(&table))
 }
 
-fn parameters(policy: &PolicyView) -> String {
-    let mut all = Vec::new();
-    all.extend(policy.h_ms.map(|v| format!("h_ms={v}")));
-    all.extend(policy.rate_exponent.map(|v| format!("rate_exponent={v}")));
-    all.extend(policy.rate_constant_ms.map(|v| format!("rate_constant_ms={v}")));
-    all.extend(policy.spin_us.map(|v| format!("spin_us={v}")));
-    all.push(format!("slice_us={}", policy.slice_us));
-    all.join(" ")
-}
-
+/// The rules on the axes first, then their parameters.
 fn policy_line(policy: &PolicyView) -> String {
-    let PolicyView { name, arrival, gate, wait, .. } = policy;
-    format!("{name} (arrival {arrival}, gate {gate}, wait {wait}, {})", parameters(policy))
+    let is_axis = |key: &str| ["arrival", "gate", "wait", "spin"].contains(&key);
+    let (axes, parameters): (Vec<_>, Vec<_>) = policy.choices.texts().partition(|(key, _)| is_axis(key));
+    let axes: String = axes.iter().map(|(axis, rule)| format!("{axis} {rule}, ")).collect();
+    let parameters: Vec<String> = parameters.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    format!("{} ({axes}{})", policy.name, parameters.join(" "))
 }
 
-/// `policy show`.
+/// `policy show` and `policy recommend`.
 ///
 /// # Errors
 /// If no scheduler is running.
-pub fn policy_show(args: &ClientArgs) -> Result<ExitCode> {
-    let snapshot: Snapshot = control::ask(socket(args), &Question::Status {})?;
-    show(&snapshot.policy, args.json)
+pub fn policy_show(look: &Look) -> Result<ExitCode> {
+    match look {
+        Look::Show(args) => {
+            let snapshot: Snapshot = control::ask(socket(args), &Question::Status {})?;
+            show(&snapshot.policy, args.json)
+        }
+        Look::Recommend(args) => policy_recommend(args),
+    }
+}
+
+/// Watches the running scheduler, and says what would fit.
+fn policy_recommend(args: &RecommendArgs) -> Result<ExitCode> {
+    let look = || control::ask::<Snapshot>(socket(&args.client), &Question::Status {});
+    let duration = Duration::from_secs_f64(args.seconds);
+    let before = look()?;
+    let since = Instant::now();
+    let (mut after, mut runnable) = (before.clone(), vec![before.runnable]);
+    while since.elapsed() < duration {
+        std::thread::sleep(LOOK_INTERVAL.min(duration.saturating_sub(since.elapsed())));
+        after = look()?;
+        runnable.push(after.runnable);
+    }
+    let advice = recommend::advise(&before, &after, &runnable, since.elapsed());
+    match args.client.json {
+        true => print_json(&advice),
+        false => print(&advice_text(&advice, &after.policy.name)),
+    }
+}
+
+fn advice_text(advice: &Advice, in_force: &str) -> String {
+    let mut facts = table();
+    let advised = match advice.preset {
+        None => format!("none, {in_force} is in force"),
+        Some(preset) if preset == in_force => format!("{preset}, which is in force"),
+        Some(preset) => format!("{preset} (policy set {preset}), {in_force} is in force"),
+    };
+    facts.add_row(["advice", &advised]);
+    if advice.preset.is_some() {
+        facts.add_row(["confidence", if advice.confidence == Confidence::High { "high" } else { "low" }]);
+    }
+    let rows = |facts: &mut Table, name: &str, texts: &[String]| {
+        for (i, text) in texts.iter().enumerate() {
+            facts.add_row([if i == 0 { name } else { "" }, text]);
+        }
+    };
+    rows(&mut facts, "reasons", &advice.reasons);
+    rows(&mut facts, "judged by", &figures_lines(&advice.figures));
+    lines(&facts)
+}
+
+fn figures_lines(figures: &Figures) -> Vec<String> {
+    let Figures { seconds, messages, messages_unmapped, sleeps, spins, polls, parks, boosts, boosted_jobs, .. } =
+        figures;
+    let number = |value: Option<f64>, digits| value.map_or("unknown".into(), |value| format!("{value:.digits$}"));
+    vec![
+        format!("{messages} messages in {seconds:.1} s, and {messages_unmapped} for unknown receivers"),
+        format!("messages per slice: {}", number(figures.messages_per_slice, 2)),
+        format!(
+            "messages that found their receiver running, %: {}",
+            number(figures.coscheduling_degree.map(|d| 100.0 * d), 1)
+        ),
+        format!("receivers: {sleeps} sleeps, {spins} spins, {polls} polls, {parks} parks"),
+        format!("runnable tasks on a busy CPU: {}", number(figures.tasks_per_busy_cpu, 2)),
+        format!("{boosts} boosts, in {boosted_jobs} jobs"),
+    ]
 }
 
 /// `policy set`: changes the policy of the running scheduler and shows the one that is in force then.
@@ -116,7 +180,7 @@ pub fn policy_show(args: &ClientArgs) -> Result<ExitCode> {
 /// # Errors
 /// One line that says why it is refused; nothing has changed then.
 pub fn policy_set(args: &SetArgs) -> Result<ExitCode> {
-    let change = args.axes.change(args.name.clone());
+    let change = PolicyChange { name: args.name.clone(), choices: args.choices.clone() };
     if change == PolicyChange::default() {
         return Err(report::usage(
             "nothing to set (name a policy, or a choice such as --gate; 'policy list' shows them)",
@@ -157,10 +221,13 @@ pub fn status_text(snapshot: &Snapshot) -> String {
     fact("scheduler", format!("scx_cosched {} on Linux {}", snapshot.version, snapshot.kernel));
     fact("process", format!("{}, up {:.0} s", snapshot.pid, snapshot.uptime_seconds));
     fact("policy", policy_line(&snapshot.policy));
+    fact("costs", costs_line(&snapshot.costs));
     fact(
         "memory",
         format!("{} resident, {} in BPF maps", mib(snapshot.memory.resident_bytes), mib(snapshot.memory.maps_bytes)),
     );
+    let Runnable { tasks, busy_cpus, max, .. } = snapshot.runnable;
+    fact("runnable", format!("{tasks} tasks on {busy_cpus} CPUs, {max} on the one with most"));
     let hooks = &snapshot.hooks;
     let missing = if hooks.missing.is_empty() { "none".into() } else { hooks.missing.join(", ") };
     let resting = match hooks.resting.len() {
@@ -175,6 +242,9 @@ pub fn status_text(snapshot: &Snapshot) -> String {
         }),
     );
     fact("arrival to run", latency(snapshot));
+    if snapshot.gang_skew.turns > 0 {
+        fact("gang skew", gang_skew(&snapshot.gang_skew));
+    }
 
     let mut events = table();
     events.set_header(["EVENT", "COUNT"]);
@@ -190,6 +260,11 @@ pub fn status_text(snapshot: &Snapshot) -> String {
     format!("{}\n{}\n{}", lines(&facts), lines(&events), lines(&jobs_table(&snapshot.jobs)))
 }
 
+fn costs_line(view: &CostsView) -> String {
+    let Costs { latency_us, overhead_us, switch_us } = view.costs;
+    format!("L {latency_us:.1} us, o {overhead_us:.1} us, W {switch_us:.1} us ({})", view.source)
+}
+
 fn latency(snapshot: &Snapshot) -> String {
     let times = &snapshot.arrival_to_run;
     if times.count == 0 {
@@ -198,6 +273,11 @@ fn latency(snapshot: &Snapshot) -> String {
     let bound = |q| times.quantile_bound(q).map_or("unknown".into(), |s| format!("<= {:.3} ms", 1e3 * s));
     let mean = 1e3 * times.sum_seconds / times.count as f64;
     format!("mean {mean:.3} ms, p50 {}, p99 {} of {}", bound(0.5), bound(0.99), times.count)
+}
+
+fn gang_skew(skew: &GangSkew) -> String {
+    let GangSkew { turns, mean_seconds, max_seconds, .. } = skew;
+    format!("mean {:.1} us, max {:.1} ms of {turns} turns", 1e6 * mean_seconds, 1e3 * max_seconds)
 }
 
 fn jobs_table(jobs: &[JobView]) -> Table {

@@ -5,11 +5,15 @@
 //! policy = "dcs"
 //! h_ms = -20
 //! metrics_listen = "127.0.0.1:9937"
+//!
+//! [gang_rows]
+//! "/slurm/job_7*" = 1
 //! ```
 //!
 //! A key that is unknown, given twice, of the wrong type or out of range is an error that names its line,
 //! and nothing is loaded.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,28 +22,24 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use serde::Deserialize;
 use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 
+use crate::choices::{self, Choices, Kind, Overrides, ROWS, Row};
+use crate::gang::NamedRows;
 use crate::given::{Given, Origin};
-use crate::policy::Overrides;
 use crate::settings::Partial;
-use crate::{limits, presets};
+use crate::{gang, limits, presets};
 
 /// A configuration file is a page or two. Anything larger is some other file, named by mistake.
 const SIZE_MAX: u64 = 1 << 20;
 
+/// The keys that are no choices.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Keys {
     policy: Option<Spanned<String>>,
-    arrival: Option<Spanned<String>>,
-    gate: Option<Spanned<String>>,
-    h_ms: Option<Spanned<f64>>,
-    rate_exponent: Option<Spanned<i64>>,
-    rate_constant_ms: Option<Spanned<f64>>,
-    wait: Option<Spanned<String>>,
-    spin_us: Option<Spanned<i64>>,
-    slice_us: Option<Spanned<i64>>,
     job_by: Option<Spanned<String>>,
+    gang_rows: Option<BTreeMap<Spanned<String>, i64>>,
     metrics_listen: Option<Spanned<String>>,
     jobs_top: Option<Spanned<i64>>,
     stats: Option<Spanned<f64>>,
@@ -67,8 +67,13 @@ pub fn read(path: &Path) -> Result<Partial> {
 
 fn parse(path: &Path, text: &str) -> Result<Partial> {
     let file = File { path: Arc::new(path.to_path_buf()), text };
-    let keys: Keys = toml::from_str(text).map_err(|e| file.syntax(&e))?;
-    file.partial(keys)
+    let document = DeTable::parse(text).map_err(|e| file.syntax(&e))?;
+    let span = document.span();
+    let (choices, rest): (DeTable, DeTable) =
+        document.into_inner().into_iter().partition(|(key, _)| choices::row(key.get_ref()).is_some());
+    let overrides = file.overrides(Spanned::new(span.clone(), choices))?;
+    let keys = Keys::deserialize(Deserializer::from(Spanned::new(span, rest))).map_err(|e| file.syntax(&e))?;
+    file.partial(keys, overrides)
 }
 
 struct File<'a> {
@@ -84,16 +89,23 @@ impl File<'_> {
     /// What the parser complains about, with line and key.
     fn syntax(&self, error: &toml::de::Error) -> anyhow::Error {
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
-        let message =
-            message.replace("expected f64", "expected a number").replace("expected i64", "expected a whole number");
+        let message = ["i32", "i64", "u32"]
+            .iter()
+            .fold(message, |message, int| message.replace(&format!("expected {int}"), "expected a whole number"))
+            .replace("expected f64", "expected a number")
+            .replace("expected a map", "expected a table");
+        // The parser that knows the rest does not know the choices.
+        let choices: String = ROWS.iter().map(|row| format!("`{}`, ", row.key)).collect();
+        let message = message.replace("expected one of ", &format!("expected one of {choices}"));
         let Some(span) = error.span() else {
             return anyhow!("{}: {message}", self.path.display());
         };
         let line = self.line(&span);
         let text = self.text.lines().nth(line - 1).unwrap_or_default();
         let key = text.split_once('=').map_or(text, |(key, _)| key).trim_matches([' ', '\t', '[', ']']);
-        let key = if key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.\"".contains(c)) { key } else { "" };
-        let key = if key.is_empty() || message.contains(key) { String::new() } else { format!("{key}: ") };
+        let key = if key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.\"/:*".contains(c)) { key } else { "" };
+        let key =
+            if key.is_empty() || message.contains(&format!("`{key}`")) { String::new() } else { format!("{key}: ") };
         anyhow!("{}:{line}: {key}{message}", self.path.display())
     }
 
@@ -112,30 +124,45 @@ impl File<'_> {
         Ok(Some(Given { value, origin }))
     }
 
-    fn partial(&self, keys: Keys) -> Result<Partial> {
-        // A number goes through its text: one place, limits.rs, then says what is wrong with it.
-        let h_ms = self.get("h_ms", keys.h_ms, |v| limits::H_MS.check(v))?;
-        let constant = self.get("rate_constant_ms", keys.rate_constant_ms, |v| limits::RATE_CONSTANT_MS.check(v))?;
-        let exponent =
-            self.get("rate_exponent", keys.rate_exponent, |v| limits::RATE_EXPONENT.parse(&v.to_string()))?;
-        let slice_us = self.get("slice_us", keys.slice_us, |v| limits::SLICE_US.parse(&v.to_string()))?;
-        let spin_us = self.get("spin_us", keys.spin_us, |v| limits::SPIN_US.parse(&v.to_string()))?;
-        let overrides = Overrides {
-            arrival: self.get("arrival", keys.arrival, |v| v.parse())?,
-            gate: self.get("gate", keys.gate, |v| v.parse())?,
-            h_ms,
-            rate_exponent: exponent,
-            rate_constant_ms: constant,
-            wait: self.get("wait", keys.wait, |v| v.parse())?,
-            spin_us,
-            slice_us,
+    /// The choices, each with its line.
+    fn overrides(&self, table: Spanned<DeTable<'_>>) -> Result<Overrides> {
+        let mut origins = BTreeMap::new();
+        for (key, value) in table.get_ref() {
+            let Some(row) = choices::row(key.get_ref()) else { continue };
+            let origin = Origin::File { path: self.path.clone(), line: self.line(&key.span()) };
+            let here = Given { value: (), origin };
+            // A number is checked before its type is: one out of range may be none of the type.
+            let checked = number(row, value).map_or(Ok(()), |number| row.check(number));
+            checked.map_err(|e| here.fault(row.key, e).into_error())?;
+            origins.insert(row.key, here.origin);
+        }
+        let choices = Choices::deserialize(Deserializer::from(table)).map_err(|e| self.syntax(&e))?;
+        Ok(choices.given(|key| origins[key].clone()))
+    }
+
+    /// The table of rows, each with its line.
+    fn gang_rows(&self, table: BTreeMap<Spanned<String>, i64>) -> Result<NamedRows> {
+        let row = |(name, row): (Spanned<String>, i64)| {
+            let origin = Origin::File { path: self.path.clone(), line: self.line(&name.span()) };
+            let name = name.into_inner();
+            // As flags have it: they say what is wrong.
+            let read = gang::check_name(&name).and_then(|()| gang::ROW.parse(&row.to_string()));
+            let here = Given { value: (), origin };
+            let value = read.map_err(|e| here.fault("gang_rows", format!("'{name}': {e}")).into_error())?;
+            Ok((name, Given { value, origin: here.origin }))
         };
+        table.into_iter().map(row).collect()
+    }
+
+    fn partial(&self, keys: Keys, overrides: Overrides) -> Result<Partial> {
+        // A number goes through its text: one place, limits.rs, then says what is wrong with it.
         let dump = self.get("exit_dump_len", keys.exit_dump_len, |v| limits::EXIT_DUMP_LEN.parse(&v.to_string()))?;
         let control = self.get("control_socket", keys.control_socket, |v| limits::control_socket(&v))?;
         Ok(Partial {
             policy: self.get("policy", keys.policy, |name| presets::find(&name).map(|_| name))?,
             overrides,
             job_by: value(self.get("job_by", keys.job_by, |v| v.parse())?),
+            gang_rows: self.gang_rows(keys.gang_rows.unwrap_or_default())?,
             metrics_listen: value(self.get("metrics_listen", keys.metrics_listen, |v| v.parse())?),
             jobs_top: value(self.get("jobs_top", keys.jobs_top, |v| limits::JOBS_TOP.parse(&v.to_string()))?),
             stats: value(self.get("stats", keys.stats, |v| limits::STATS.check(v))?),
@@ -143,6 +170,16 @@ impl File<'_> {
             verbose: value(self.get("verbose", keys.verbose, Ok)?),
             control_socket: value(control),
         })
+    }
+}
+
+/// The value of a number, if it is one of the right kind.
+fn number(row: &Row, value: &Spanned<DeValue<'_>>) -> Option<f64> {
+    let value = ValueDeserializer::from(value.clone());
+    match row.kind {
+        Kind::Whole(_) => i64::deserialize(value).ok().map(|number| number as f64),
+        Kind::Real(_) => f64::deserialize(value).ok(),
+        Kind::Rule | Kind::Switch => None,
     }
 }
 
@@ -161,12 +198,21 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let all = "policy = \"dcs\"\narrival = \"demand\"\ngate = \"rate\"\nh_ms = -1.5\nrate_exponent = -1\n\
-                   rate_constant_ms = 2\nwait = \"spin\"\nspin_us = 50\nslice_us = 1000\njob_by = \"session\"\nmetrics_listen = \"none\"\n\
+                   rate_constant_ms = 2\nresidual_slice = true\nwait = \"spin\"\nspin_us = 50\nslice_us = 1_000\njob_by = \"session\"\nmetrics_listen = \"none\"\n\
                    jobs_top = 3\nstats = 1\nexit_dump_len = 0\nverbose = true\ncontrol_socket = \"/run/a\"\n";
         let partial = parse(Path::new("c.toml"), all).unwrap();
-        assert_eq!(partial.overrides.h_ms.unwrap().value, -1.5);
-        assert_eq!(partial.overrides.rate_constant_ms.unwrap().value, 2.0);
-        assert_eq!(partial.overrides.spin_us.unwrap().value, 50);
+        let given =
+            |key: &str| (partial.overrides[key].value.to_string(), partial.overrides[key].name(key).to_string());
+        for (key, value, line) in [
+            ("arrival", "\"demand\"", 2),
+            ("h_ms", "-1.5", 4),
+            ("rate_constant_ms", "2.0", 6),
+            ("residual_slice", "true", 7),
+            ("spin_us", "50", 9),
+            ("slice_us", "1000", 10),
+        ] {
+            assert_eq!(given(key), (value.into(), format!("c.toml:{line}: {key}")));
+        }
         assert_eq!(partial.jobs_top, Some(3));
         assert_eq!(partial.verbose, Some(true));
     }
@@ -199,7 +245,10 @@ mod tests {
             ("\nh_ms = nan\n", "c.toml:2: h_ms: NaN is out of range"),
             ("rate_exponent = 33\n", "c.toml:1: rate_exponent: 33 is out of range"),
             ("jobs_top = -1\n", "c.toml:1: jobs_top: it takes a whole number from 0"),
-            ("gate = \"open\"\n", "c.toml:1: gate: unknown gate 'open' (known: always, equalizing, rate)"),
+            (
+                "gate = \"open\"\n",
+                "c.toml:1: gate: unknown gate 'open' (known: always, equalizing, epochs, rate, auto)",
+            ),
             ("metrics_listen = \"9937\"\n", "c.toml:1: metrics_listen: it takes ADDRESS:PORT"),
         ] {
             let error = error(text);

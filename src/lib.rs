@@ -9,7 +9,8 @@
 //! |---|---|
 //! | [`cli`], [`config`] | flags, and the TOML file with the same keys |
 //! | [`limits`], [`given`] | which values are allowed, and where a value came from |
-//! | [`policy`], [`presets`], [`axes`] | a choice on each axis, the papers' names for some of them, and their flags |
+//! | [`axes`], [`choices`] | the rules on each axis, and all that a policy is made of, with flags, ranges and needs |
+//! | [`policy`], [`presets`] | a rule on each axis with parameters, and the papers' names for some of them |
 //! | [`settings`] | flags over file over preset, checked as a whole |
 //!
 //! | what it does | |
@@ -18,11 +19,13 @@
 //! | [`check`] | what this kernel has and lacks |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
 //! | [`totals`], [`jobs`], [`owners`] | read the maps; the largest jobs and the rest; who owns a job |
+//! | [`gang`] | which row of the gang's matrix a job is in |
 //! | [`snapshot`] | one moment of the scheduler, which every output shows |
 //!
 //! | how it is seen | |
 //! |---|---|
 //! | [`control`], [`commands`] | the root-only socket, and the subcommands that use it |
+//! | [`recommend`] | which preset fits what was seen, and why |
 //! | [`exporter`], [`metrics`] | OpenMetrics over HTTP |
 //! | [`monitor`] | the `scx_stats` server that scx tools read |
 //!
@@ -36,12 +39,15 @@
 pub mod axes;
 pub mod bench;
 pub mod bpf;
+pub mod calibration;
 pub mod check;
+pub mod choices;
 pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod control;
 pub mod exporter;
+pub mod gang;
 pub mod given;
 pub mod hooks;
 pub mod jobs;
@@ -54,6 +60,7 @@ pub mod native;
 pub mod owners;
 pub mod policy;
 pub mod presets;
+pub mod recommend;
 pub mod report;
 pub mod requests;
 pub mod run;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which values each setting may have. Flags, configuration file and control socket all ask here.
+//! Which values a setting may have; the ranges of a policy's choices are in [`choices`](crate::choices).
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -14,6 +14,13 @@ pub struct Range<T> {
     min: T,
     max: T,
     what: &'static str,
+}
+
+impl<T> Range<T> {
+    /// The values from `min` to `max`; `what` they are, in words: "a number of ms".
+    pub const fn new(min: T, max: T, what: &'static str) -> Self {
+        Range { min, max, what }
+    }
 }
 
 impl<T: PartialOrd + Display + Copy + FromStr> Range<T> {
@@ -32,21 +39,12 @@ impl<T: PartialOrd + Display + Copy + FromStr> Range<T> {
         self.check(value)
     }
 
-    fn describe(&self) -> String {
+    /// What a value must be.
+    pub fn describe(&self) -> String {
         format!("it takes {} from {} to {}", self.what, self.min, self.max)
     }
 }
 
-/// Threshold of the gate `equalizing`, ms; negative lets a job run ahead.
-pub const H_MS: Range<f64> = Range { min: -3_600_000.0, max: 3_600_000.0, what: "a number of ms" };
-/// E of the gate `rate`.
-pub const RATE_EXPONENT: Range<i32> = Range { min: -32, max: 32, what: "a whole number" };
-/// C of the gate `rate`, ms.
-pub const RATE_CONSTANT_MS: Range<f64> = H_MS;
-/// How long a receive spins before it sleeps, us.
-pub const SPIN_US: Range<u32> = Range { min: 1, max: 10_000, what: "a whole number of us" };
-/// How long a task runs before the next decision, us.
-pub const SLICE_US: Range<u32> = Range { min: 100, max: 1_000_000, what: "a whole number of us" };
 /// Between two lines of statistics, s.
 pub const STATS: Range<f64> = Range { min: 0.01, max: 3600.0, what: "a number of seconds" };
 /// Size of the debug dump after an error, bytes; 0 is the kernel's default.
@@ -97,20 +95,20 @@ mod tests {
 
     #[test]
     fn both_ends_are_allowed_and_nothing_beyond() {
-        for good in ["100", "1000000"] {
-            assert!(SLICE_US.parse(good).is_ok(), "{good}");
+        for good in ["0", "4096"] {
+            assert!(JOBS_TOP.parse(good).is_ok(), "{good}");
         }
-        for bad in ["99", "1000001", "-1", "1e3", "", "20ms", "4294967297"] {
-            assert!(SLICE_US.parse(bad).is_err(), "{bad}");
+        for bad in ["4097", "-1", "1e3", "", "20ms", "4294967297"] {
+            assert!(JOBS_TOP.parse(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn numbers_that_are_none_are_refused() {
-        for bad in ["NaN", "inf", "-inf", "3600000.1", "0x10", "ten"] {
-            assert!(H_MS.parse(bad).is_err(), "{bad}");
+        for bad in ["NaN", "inf", "-inf", "3600.1", "0x10", "ten"] {
+            assert!(STATS.parse(bad).is_err(), "{bad}");
         }
-        assert_eq!(H_MS.parse("-0.5"), Ok(-0.5));
+        assert_eq!(STATS.parse("0.5"), Ok(0.5));
     }
 
     #[test]

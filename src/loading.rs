@@ -91,6 +91,8 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
     rodata.nr_cpu_ids = *NR_CPU_IDS as u32;
     rodata.job_by = start.job_by;
+    set_calls(&mut rodata.receive_calls, RECEIVE_CALLS);
+    set_calls(&mut rodata.poll_calls, POLL_CALLS);
     match Topology::new() {
         Ok(topology) => {
             for (id, cpu) in &topology.all_cpus {
@@ -115,7 +117,30 @@ fn finish(mut skel: OpenBpfSkel<'_>) -> Result<BpfSkel<'_>> {
 
 /// The skeleton has its own definition of the same C type.
 pub fn to_skeleton(policy: &intf::cosched_policy) -> types::cosched_policy {
-    let intf::cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, wait, spin_ns } =
-        *policy;
-    types::cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, wait, spin_ns }
+    // SAFETY: both are generated from struct cosched_policy, which consists of integers; transmute checks the size.
+    unsafe { std::mem::transmute(*policy) }
+}
+
+/// System calls that receive from the file in their first argument.
+#[rustfmt::skip]
+const RECEIVE_CALLS: &[libc::c_long] = &[
+    libc::SYS_read, libc::SYS_readv, libc::SYS_recvfrom, libc::SYS_recvmsg, libc::SYS_recvmmsg, libc::SYS_preadv2,
+];
+
+/// System calls that look for messages otherwise, or are made for want of one.
+#[rustfmt::skip]
+const POLL_CALLS: &[libc::c_long] = &[
+    libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2, libc::SYS_io_uring_enter,
+    libc::SYS_sched_yield,
+    #[cfg(target_arch = "x86_64")] libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")] libc::SYS_select,
+    #[cfg(target_arch = "x86_64")] libc::SYS_epoll_wait,
+];
+
+/// Fills a table of system calls, whose end `bpf/polls.bpf.h` tells by a number that none has.
+fn set_calls(table: &mut [u32], calls: &[libc::c_long]) {
+    table.fill(u32::MAX);
+    for (place, call) in table.iter_mut().zip(calls) {
+        *place = *call as u32;
+    }
 }

@@ -4,6 +4,7 @@
 //! Every name has the prefix `scx_cosched_`, base units, and one quantity. No label is unbounded: jobs are
 //! the N largest and "other".
 
+use std::collections::BTreeMap;
 use std::fmt::{Error, Write};
 
 use prometheus_client::collector::Collector;
@@ -12,6 +13,7 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::choices::ROWS;
 use crate::jobs::JobView;
 use crate::native;
 use crate::policy::PolicyView;
@@ -64,7 +66,7 @@ type Out<'a> = DescriptorEncoder<'a>;
 
 impl Collector for View {
     fn encode(&self, mut out: DescriptorEncoder) -> Result<(), Error> {
-        let Snapshot { policy, hooks, memory, jobs, .. } = &self.0;
+        let Snapshot { policy, hooks, memory, runnable, jobs, .. } = &self.0;
         info(
             &mut out,
             "build",
@@ -72,10 +74,14 @@ impl Collector for View {
             &[("version", &self.0.version), ("kernel", &self.0.kernel)],
         )?;
         policy_info(&mut out, policy)?;
-        gauge(&mut out, "uptime", "Since the start of the program", Unit::Seconds, self.0.uptime_seconds)?;
+        let (seconds, bytes) = (Some(Unit::Seconds), Some(Unit::Bytes));
+        gauge(&mut out, "uptime", "Since the start of the program", seconds, self.0.uptime_seconds)?;
         let resident = memory.resident_bytes as f64;
-        gauge(&mut out, "resident_memory", "Resident set of the program", Unit::Bytes, resident)?;
-        gauge(&mut out, "maps_memory", "Memory of all BPF maps", Unit::Bytes, memory.maps_bytes as f64)?;
+        gauge(&mut out, "resident_memory", "Resident set of the program", bytes.clone(), resident)?;
+        gauge(&mut out, "maps_memory", "Memory of all BPF maps", bytes, memory.maps_bytes as f64)?;
+        gauge(&mut out, "runnable_tasks", "Tasks that are runnable on all CPUs", None, runnable.tasks as f64)?;
+        let help = "Tasks that are runnable on the CPU that has most";
+        gauge(&mut out, "runnable_tasks_max", help, None, f64::from(runnable.max))?;
 
         let help = "Whether a hook observes its kernel function";
         let mut family = out.encode_descriptor("hook_attached", help, None, MetricType::Gauge)?;
@@ -87,6 +93,7 @@ impl Collector for View {
         self.counters(&mut out)?;
         self.decisions(&mut out)?;
         self.latency(&mut out)?;
+        self.gang_skew(&mut out)?;
         job_metrics(&mut out, jobs)
     }
 }
@@ -122,10 +129,19 @@ impl View {
         out.encode_descriptor("arrival_to_run", help, Some(&Unit::Seconds), MetricType::Histogram)?
             .encode_histogram::<NoLabelSet>(times.sum_seconds, times.count, &buckets, None)
     }
+
+    fn gang_skew(&self, out: &mut Out<'_>) -> Result<(), Error> {
+        let skew = &self.0.gang_skew;
+        let help = "By how much the turns of a gang's rows began late";
+        out.encode_descriptor("gang_skew", help, Some(&Unit::Seconds), MetricType::Counter)?
+            .encode_counter::<NoLabelSet, f64, f64>(&skew.sum_seconds, None)?;
+        let help = "By how much a turn of a gang's row began late at most";
+        gauge(out, "gang_skew_max", help, Some(Unit::Seconds), skew.max_seconds)
+    }
 }
 
-fn gauge(out: &mut Out<'_>, name: &str, help: &str, unit: Unit, value: f64) -> Result<(), Error> {
-    out.encode_descriptor(name, help, Some(&unit), MetricType::Gauge)?.encode_gauge(&value)
+fn gauge(out: &mut Out<'_>, name: &str, help: &str, unit: Option<Unit>, value: f64) -> Result<(), Error> {
+    out.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?.encode_gauge(&value)
 }
 
 fn info(out: &mut Out<'_>, name: &str, help: &str, labels: &[(&str, &String)]) -> Result<(), Error> {
@@ -135,22 +151,10 @@ fn info(out: &mut Out<'_>, name: &str, help: &str, labels: &[(&str, &String)]) -
 
 /// The parameters are labels, so that a change of policy shows as another series.
 fn policy_info(out: &mut Out<'_>, policy: &PolicyView) -> Result<(), Error> {
-    let text = |value: Option<String>| value.unwrap_or_default();
-    let h_ms = text(policy.h_ms.map(|v| v.to_string()));
-    let exponent = text(policy.rate_exponent.map(|v| v.to_string()));
-    let constant = text(policy.rate_constant_ms.map(|v| v.to_string()));
-    let spin = text(policy.spin_us.map(|v| v.to_string()));
-    let labels = [
-        ("policy", &policy.name),
-        ("arrival", &policy.arrival.to_string()),
-        ("gate", &policy.gate.to_string()),
-        ("h_ms", &h_ms),
-        ("rate_exponent", &exponent),
-        ("rate_constant_ms", &constant),
-        ("wait", &policy.wait.to_string()),
-        ("spin_us", &spin),
-        ("slice_us", &policy.slice_us.to_string()),
-    ];
+    let texts: BTreeMap<&str, String> = policy.choices.texts().collect();
+    let none = String::new();
+    let parameters = ROWS.iter().map(|row| (row.key, texts.get(row.key).unwrap_or(&none)));
+    let labels: Vec<(&str, &String)> = std::iter::once(("policy", &policy.name)).chain(parameters).collect();
     info(out, "policy", "The policy in force, with its parameters", &labels)
 }
 

@@ -7,7 +7,8 @@
 use std::ffi::{CStr, c_char};
 use std::sync::LazyLock;
 
-use crate::bpf::intf;
+use crate::bpf::intf::{self, cosched_candidate as Candidate, cosched_demand as Demand, cosched_policy as Policy};
+use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window};
 
 const NR_COUNTERS: usize = intf::cosched_counter_COSCHED_NR_COUNTERS as usize;
 const NR_REASONS: usize = intf::cosched_reason_COSCHED_NR_REASONS as usize;
@@ -17,14 +18,22 @@ unsafe extern "C" {
     static cosched_counter_helps: [*const c_char; NR_COUNTERS];
     static cosched_reason_names: [*const c_char; NR_REASONS];
     static cosched_reason_helps: [*const c_char; NR_REASONS];
-    fn cosched_native_gate_decide(policy: *const intf::cosched_policy, demand: *const intf::cosched_demand) -> u32;
-    fn cosched_native_gate_slice(policy: *const intf::cosched_policy, demand: *const intf::cosched_demand) -> u64;
-    fn cosched_native_wait_begin(policy: *const intf::cosched_policy, history: *mut intf::cosched_wait_history) -> u64;
-    fn cosched_native_wait_end(
-        policy: *const intf::cosched_policy,
-        history: *mut intf::cosched_wait_history,
-        message_came: i32,
-    );
+    fn cosched_native_gate_decide(policy: *const Policy, demand: *const Demand) -> u32;
+    fn cosched_native_gate_slice(policy: *const Policy, demand: *const Demand) -> u64;
+    fn cosched_native_wait_begin(policy: *const Policy, history: *mut History) -> u64;
+    fn cosched_native_wait_end(policy: *const Policy, history: *mut History, message_came: i32);
+    fn cosched_native_spin_ns(policy: *const Policy, history: *const History) -> u64;
+    fn cosched_native_spin_goes_on(policy: *const Policy, since_arrival_ns: u64) -> i32;
+    fn cosched_native_spin_learn(policy: *const Policy, history: *mut History, waited_ns: u64);
+    fn cosched_native_spin_hear(history: *mut History, estimate_us: u32);
+    fn cosched_native_window_add(window: *mut Window, policy: *const Policy, now_ns: u64, cpu_ns: u64, fair_ns: u64);
+    fn cosched_native_epoch_next(epoch: u64, node: u32) -> u64;
+    fn cosched_native_epoch_adopt(epoch: u64, message_epoch: u64) -> u64;
+    fn cosched_native_choice_prefers(choice: u32, candidate: *const Candidate, best: *const Candidate) -> i32;
+    fn cosched_native_choice_rank(choice: u32, candidate: *const Candidate) -> u32;
+    fn cosched_native_gang_row_at(policy: *const Policy, tai_ns: u64) -> u32;
+    fn cosched_native_gang_rest_ns(policy: *const Policy, tai_ns: u64) -> u64;
+    fn cosched_native_gang_row_of(policy: *const Policy, job: u64) -> u32;
     fn cosched_native_reason_grants(reason: u32) -> i32;
 }
 
@@ -86,32 +95,110 @@ pub fn reasons() -> &'static [Reason] {
 
 /// Asks the gate whether a boost is fair: the index of a reason in [`reasons`]. Any input is allowed; a
 /// rule that nobody knows denies.
-pub fn decide(policy: &intf::cosched_policy, demand: &intf::cosched_demand) -> u32 {
+pub fn decide(policy: &Policy, demand: &Demand) -> u32 {
     // SAFETY: a pure function that reads its two arguments.
     unsafe { cosched_native_gate_decide(policy, demand) }
 }
 
-/// For how long a boost lasts if [`decide`] grants it: in ns on the fair clock of the receiver's CPU, from 0 to
-/// `policy.slice_ns`. Under the equalizing gate it ends no later than the receiver's lead reaches -h, so it is 0
-/// where that gate is closed and, for a slice of at least 1 ns, at least 1 where it grants. Any input is allowed.
-/// The number says nothing of whether the boost is granted: the other gates, and one that nobody knows, yield a
-/// whole slice always.
-pub fn slice(policy: &intf::cosched_policy, demand: &intf::cosched_demand) -> u64 {
+/// For how long a boost lasts if [`decide`] grants it: in ns of CPU time, from 0 to `policy.slice_ns`. Under the gates
+/// `equalizing` and `epochs` it ends where the receiver's lead reaches -h, under `auto` where its F reaches the upper
+/// end of the band: it is 0 where such a gate is closed. Any input is allowed. The number says nothing of
+/// whether the boost is granted: the other gates, and one that nobody knows, yield a whole slice always.
+pub fn slice(policy: &Policy, demand: &Demand) -> u64 {
     // SAFETY: a pure function that reads its two arguments.
     unsafe { cosched_native_gate_slice(policy, demand) }
 }
 
-/// For how long the wait that begins now may spin before it sleeps: in ns, `policy.spin_ns` or 0, which means not at
+/// For how long the wait that begins now may spin before it sleeps: in ns, [`spin_ns`] or 0, which means not at
 /// all. `history` is what the waits of this task have taught, zeroes at first; any value is allowed.
-pub fn wait_begin(policy: &intf::cosched_policy, history: &mut intf::cosched_wait_history) -> u64 {
+pub fn wait_begin(policy: &Policy, history: &mut History) -> u64 {
     // SAFETY: a function of its two arguments, of which it may change the second.
     unsafe { cosched_native_wait_begin(policy, history) }
 }
 
 /// A wait that [`wait_begin`] let spin has ended: the message came meanwhile, or all the time passed in vain.
-pub fn wait_end(policy: &intf::cosched_policy, history: &mut intf::cosched_wait_history, message_came: bool) {
+pub fn wait_end(policy: &Policy, history: &mut History, message_came: bool) {
     // SAFETY: a function of its arguments, of which it may change the second.
     unsafe { cosched_native_wait_end(policy, history, i32::from(message_came)) }
+}
+
+/// The spin rule's time for a task with this history, in ns; 0 means not at all, which is also the answer of a rule
+/// that nobody knows. Times that do not fit are as long as can be (`policies/spin.h`; Arpaci-Dusseau 3.3, Dusseau 6).
+pub fn spin_ns(policy: &Policy, history: &History) -> u64 {
+    // SAFETY: a pure function that reads its two arguments.
+    unsafe { cosched_native_spin_ns(policy, history) }
+}
+
+/// Whether a wait whose time is over may go on, the last message for the task having come `since_arrival_ns` ago: only
+/// under the rule `conditional`, within 3W + 2o (Arpaci-Dusseau 3.4).
+pub fn spin_goes_on(policy: &Policy, since_arrival_ns: u64) -> bool {
+    // SAFETY: a pure function that reads its first argument.
+    unsafe { cosched_native_spin_goes_on(policy, since_arrival_ns) != 0 }
+}
+
+/// A wait of the task took `waited_ns`. The adaptive rules keep it, in us (Dusseau 6.2); the others do nothing.
+pub fn spin_learn(policy: &Policy, history: &mut History, waited_ns: u64) {
+    // SAFETY: a function of its arguments, of which it may change the second.
+    unsafe { cosched_native_spin_learn(policy, history, waited_ns) }
+}
+
+/// A message has come with its sender's estimate of the job's imbalance, in us (Dusseau 6.3).
+pub fn spin_hear(history: &mut History, estimate_us: u32) {
+    // SAFETY: a function of its arguments, of which it may change the first.
+    unsafe { cosched_native_spin_hear(history, estimate_us) }
+}
+
+/// A task has used `cpu_ns`, and its fair share of the same time was `fair_ns`: both are added to the window, which
+/// first forgets what is due at `now_ns` (`policies/window.h`). The window starts as zeroes. The share never exceeds
+/// the time used by more than a credit of some slices.
+pub fn window_add(window: &mut Window, policy: &Policy, now_ns: u64, cpu_ns: u64, fair_ns: u64) {
+    // SAFETY: a function of its arguments, of which it may change the first.
+    unsafe { cosched_native_window_add(window, policy, now_ns, cpu_ns, fair_ns) }
+}
+
+/// The epoch of `node` after a spontaneous switch in `epoch`: a later one, with the node's number as its low 16 bits
+/// (thesis 3.3). Of a node's number only those bits count.
+pub fn epoch_next(epoch: u64, node: u32) -> u64 {
+    // SAFETY: a pure function of two numbers.
+    unsafe { cosched_native_epoch_next(epoch, node) }
+}
+
+/// The epoch of a node in `epoch` that has switched for a message of `message_epoch`: the later one (thesis 3.3).
+pub fn epoch_adopt(epoch: u64, message_epoch: u64) -> u64 {
+    // SAFETY: a pure function of two numbers.
+    unsafe { cosched_native_epoch_adopt(epoch, message_epoch) }
+}
+
+/// How much rather the rule `choice` boosts the candidate: 0 means not at all (Zhang 2.4.4).
+pub fn choice_rank(choice: u32, candidate: &Candidate) -> u32 {
+    // SAFETY: a pure function that reads its second argument.
+    unsafe { cosched_native_choice_rank(choice, candidate) }
+}
+
+/// Whether the rule `choice` boosts `candidate` rather than `best`, both of which have a [`choice_rank`] above 0. An
+/// order without cycles; only candidates at the same distance can be equals.
+pub fn choice_prefers(choice: u32, candidate: &Candidate, best: &Candidate) -> bool {
+    // SAFETY: a pure function that reads its arguments.
+    unsafe { cosched_native_choice_prefers(choice, candidate, best) != 0 }
+}
+
+/// The row of the gang's matrix whose turn it is at `tai_ns`, ns since the epoch of TAI: from 0 to `policy.rows` - 1
+/// (Zhang 2.2).
+pub fn gang_row_at(policy: &Policy, tai_ns: u64) -> u32 {
+    // SAFETY: a pure function that reads its first argument.
+    unsafe { cosched_native_gang_row_at(policy, tai_ns) }
+}
+
+/// The time in ns from `tai_ns` until the next row has its turn: from 1 to `policy.quantum_ns`.
+pub fn gang_rest_ns(policy: &Policy, tai_ns: u64) -> u64 {
+    // SAFETY: a pure function that reads its first argument.
+    unsafe { cosched_native_gang_rest_ns(policy, tai_ns) }
+}
+
+/// The row of a job that nobody has given one, from 0 to `policy.rows` - 1: the same on all nodes.
+pub fn gang_row_of(policy: &Policy, job: u64) -> u32 {
+    // SAFETY: a pure function that reads its first argument.
+    unsafe { cosched_native_gang_row_of(policy, job) }
 }
 
 /// Whether `reason` grants. A number that is no reason does not.

@@ -33,14 +33,23 @@ impl Owners {
     /// The name of the job with `id`: a cgroup's path from the hierarchy's root, `session:<pid>` or
     /// `process:<pid>`. It stays when the owner is gone. A cgroup whose path was never seen is `cgroup:<id>`.
     pub fn name(&mut self, id: u64) -> String {
-        match self.job_by {
+        self.known_name(id).unwrap_or_else(|| format!("cgroup:{id}"))
+    }
+
+    /// The same, but none for a cgroup whose path was never seen.
+    pub fn known_name(&mut self, id: u64) -> Option<String> {
+        Some(match self.job_by {
             JobBy::Session => format!("session:{id}"),
             JobBy::Process => format!("process:{id}"),
-            JobBy::Cgroup => match self.cgroup(id) {
-                Some(path) => format!("/{}", path.display()),
-                None => format!("cgroup:{id}"),
-            },
-        }
+            JobBy::Cgroup => cgroup_name(&self.cgroup(id)?),
+        })
+    }
+
+    /// All cgroups that there are now, with their names. None if jobs are something else.
+    pub fn present(&mut self) -> Vec<(u64, String)> {
+        let Some(root) = self.cgroup_root.clone().filter(|_| self.job_by == JobBy::Cgroup) else { return Vec::new() };
+        self.walk(&root);
+        self.walked.iter().map(|(id, path)| (*id, cgroup_name(path))).collect()
     }
 
     /// Whether nobody can be using `id` any more, which was made at least a second ago. A session whose leader
@@ -67,14 +76,22 @@ impl Owners {
         let is_there = |path: &PathBuf| inode(&root.join(path)) == Some(id);
         if !self.walked.get(&id).is_some_and(is_there) && self.walked_at.is_none_or(|at| at.elapsed() >= WALK_INTERVAL)
         {
-            self.walked.clear();
-            walk(&root, Path::new(""), &mut self.walked);
-            self.walked_at = Some(Instant::now());
+            self.walk(&root);
         }
         let path = self.walked.get(&id).filter(|path| is_there(path)).cloned()?;
         self.asked.insert(id, path.clone());
         Some(path)
     }
+
+    fn walk(&mut self, root: &Path) {
+        self.walked.clear();
+        walk(root, Path::new(""), &mut self.walked);
+        self.walked_at = Some(Instant::now());
+    }
+}
+
+fn cgroup_name(path: &Path) -> String {
+    format!("/{}", path.display())
 }
 
 /// A cgroup's id is the inode number of its directory.
@@ -109,11 +126,14 @@ mod tests {
         assert_eq!(owners.name(id), "/slurm/job_7");
         assert_eq!(owners.name(inode(root.path()).unwrap()), "/");
         assert!(!owners.is_gone(id));
+        let mut present: Vec<String> = owners.present().into_iter().map(|(_, name)| name).collect();
+        present.sort();
+        assert_eq!(present, ["/", "/slurm", "/slurm/job_7"]);
         fs::remove_dir(&job).unwrap();
         assert!(owners.is_gone(id));
         assert_eq!(owners.name(id), "/slurm/job_7", "what it used is still its own");
         owners.forget(id);
-        assert_eq!(owners.name(id), format!("cgroup:{id}"));
+        assert_eq!((owners.name(id), owners.known_name(id)), (format!("cgroup:{id}"), None));
     }
 
     #[test]
@@ -128,5 +148,7 @@ mod tests {
         let mut owners = Owners::new(JobBy::Process, None);
         assert!(!owners.is_gone(std::process::id().into()));
         assert!(owners.is_gone(u64::from(u32::MAX)));
+        assert_eq!(owners.known_name(7), Some("process:7".into()));
+        assert!(owners.present().is_empty());
     }
 }

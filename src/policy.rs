@@ -1,326 +1,178 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A policy is a choice on each axis, with parameters. It starts as a preset; single choices can be
-//! overridden, and what then makes no sense together is refused with the name of the setting at fault.
-
-use std::fmt::{self, Display};
-use std::str::FromStr;
+//! A policy is a rule on each axis, with parameters. It starts as a preset; single choices can be overridden, and
+//! what then has no effect is refused with the name of the setting at fault.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::bpf::intf;
+use crate::calibration::Costs;
+use crate::choices::{Arrival, BoostChoice, Choices, Gate, Need, Overrides, ROWS, Row, Spin, Wait, text};
 use crate::given::{Fault, Given, Origin};
-use crate::{limits, presets};
 
-/// What happens when a message arrives (Zhang, Table 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrival {
-    /// Nothing: the local scheduler alone decides.
-    None,
-    /// The receiver runs at once, if the gate allows.
-    Demand,
-}
-
-/// Whether a boost is fair now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Gate {
-    /// Always (thesis 3.1).
-    Always,
-    /// If the receiver lags the running task by more than h (thesis 3.2).
-    Equalizing,
-    /// If the receiver's last boost was long enough ago (thesis 4.2.1).
-    Rate,
-}
-
-/// What a receiver does that finds nothing (Zhang, Table 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Wait {
-    /// What the program has it do.
-    None,
-    /// It spins for a while before it sleeps (thesis 4.2.3).
-    Spin,
-}
-
-macro_rules! names {
-    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
-        impl Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $($type::$variant => $name),+ })
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                match text {
-                    $($name => Ok($type::$variant),)+
-                    _ => Err(format!("unknown {} '{text}' (known: {})", $what, [$($name),+].join(", "))),
-                }
-            }
-        }
-    };
-}
-
-names!(Arrival, "arrival rule", None = "none", Demand = "demand");
-names!(Gate, "gate", Always = "always", Equalizing = "equalizing", Rate = "rate");
-names!(Wait, "wait rule", None = "none", Spin = "spin");
-
-/// A choice on each axis. Parameters that no rule of it uses have their default values, so that two
-/// policies that do the same are equal.
+/// A rule on each axis, with parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// The preset that it started as.
     pub preset: String,
-    /// What happens at arrival.
-    pub arrival: Arrival,
-    /// Whether a boost is fair.
-    pub gate: Gate,
-    /// Equalizing: the lag that a boost needs, ms.
-    pub h_ms: f64,
-    /// Rate: E.
-    pub rate_exponent: i32,
-    /// Rate: C, ms.
-    pub rate_constant_ms: f64,
-    /// What a receiver does that finds nothing.
-    pub wait: Wait,
-    /// Spin: how long it spins before it sleeps, us.
-    pub spin_us: u32,
-    /// How long a task runs before the next decision, us.
-    pub slice_us: u32,
+    /// Exactly the choices that have an effect.
+    pub choices: Choices,
+    /// What the preset has, and the defaults for the rest: what a choice is that comes to have an effect.
+    base: Choices,
 }
 
-/// What the user wants otherwise than the preset has it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overrides {
-    /// `--arrival`.
-    pub arrival: Option<Given<Arrival>>,
-    /// `--gate`.
-    pub gate: Option<Given<Gate>>,
-    /// `--h-ms`.
-    pub h_ms: Option<Given<f64>>,
-    /// `--rate-exponent`.
-    pub rate_exponent: Option<Given<i32>>,
-    /// `--rate-constant-ms`.
-    pub rate_constant_ms: Option<Given<f64>>,
-    /// `--wait`.
-    pub wait: Option<Given<Wait>>,
-    /// `--spin-us`.
-    pub spin_us: Option<Given<u32>>,
-    /// `--slice-us`.
-    pub slice_us: Option<Given<u32>>,
-}
-
-impl Overrides {
-    /// These, and where they say nothing, `other`.
-    pub fn or(self, other: Overrides) -> Overrides {
-        Overrides {
-            arrival: self.arrival.or(other.arrival),
-            gate: self.gate.or(other.gate),
-            h_ms: self.h_ms.or(other.h_ms),
-            rate_exponent: self.rate_exponent.or(other.rate_exponent),
-            rate_constant_ms: self.rate_constant_ms.or(other.rate_constant_ms),
-            wait: self.wait.or(other.wait),
-            spin_us: self.spin_us.or(other.spin_us),
-            slice_us: self.slice_us.or(other.slice_us),
-        }
-    }
-}
-
-/// A policy as every output shows it. Parameters that no rule of it uses are absent.
+/// A policy as every output shows it. Parameters that no rule of it uses are absent; the gate is there always.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyView {
     /// The preset, with what was overridden: `dcs`, `dcs+h_ms=-20`.
     pub name: String,
-    /// What happens at arrival.
-    pub arrival: Arrival,
-    /// Whether a boost is fair.
-    pub gate: Gate,
-    /// Equalizing: the lag that a boost needs, ms.
-    pub h_ms: Option<f64>,
-    /// Rate: E.
-    pub rate_exponent: Option<i32>,
-    /// Rate: C, ms.
-    pub rate_constant_ms: Option<f64>,
-    /// What a receiver does that finds nothing.
-    pub wait: Wait,
-    /// Spin: how long it spins before it sleeps, us.
-    pub spin_us: Option<u32>,
-    /// How long a task runs before the next decision, us.
-    pub slice_us: u32,
+    /// Its choices.
+    #[serde(flatten)]
+    pub choices: Choices,
 }
 
-/// Checks that a parameter which was given has an effect; else says what it needs. A line of the
-/// configuration file which a flag has made moot is no error: it is passed over.
+/// What messages and switches cost, as the spin rules reckon with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostsView {
+    /// The values.
+    #[serde(flatten)]
+    pub costs: Costs,
+    /// How they are known: "measured", "assumed", "set by hand".
+    pub source: String,
+}
+
+/// Says of a choice that was made whether it has an effect, and if not, whose fault that is.
 struct Moot<'a> {
-    arrival: Arrival,
-    gate: Gate,
-    wait: Wait,
+    values: &'a Map<String, Value>,
     overrides: &'a Overrides,
     preset_by_flag: bool,
 }
 
-/// What a setting needs to have an effect.
-enum Wanted {
-    Demand,
-    Gate(Gate),
-    Spin,
-}
-
 impl Moot<'_> {
-    fn check<T: Clone>(&self, key: &str, given: &Option<Given<T>>, wanted: Wanted) -> Result<Option<T>, Fault> {
-        let Some(given) = given else { return Ok(None) };
-        let demand = self.arrival == Arrival::Demand;
-        let (axis, is, needs) = match wanted {
-            Wanted::Spin if self.wait != Wait::Spin => ("wait", self.wait.to_string(), Wait::Spin.to_string()),
-            Wanted::Demand | Wanted::Gate(_) if !demand => {
-                ("arrival", self.arrival.to_string(), Arrival::Demand.to_string())
-            }
-            Wanted::Gate(gate) if self.gate != gate => ("gate", self.gate.to_string(), gate.to_string()),
-            _ => return Ok(Some(given.value.clone())),
-        };
-        if given.origin != Origin::Flag && self.set_by_flag(axis) {
-            return Ok(None);
+    /// A line of the configuration file which a flag has made moot is no error: it is passed over.
+    fn check(&self, row: &Row, given: &Given<Value>) -> Result<(), Fault> {
+        let Some(need) = row.unmet(self.values) else { return Ok(()) };
+        if given.origin != Origin::Flag && self.made_by_flag(need) {
+            return Ok(());
         }
+        let (axis, rules) = need[0];
+        let is = self.values.get(axis).map(text).unwrap_or_default();
+        let needs = rules[0];
         let message = format!("it has no effect with {axis} '{is}' (leave it out, or choose {axis} '{needs}')");
-        Err(given.fault(key, message))
+        Err(given.fault(row.key, message))
     }
 
-    fn set_by_flag(&self, axis: &str) -> bool {
-        let origin = match axis {
-            "arrival" => self.overrides.arrival.as_ref().map(|g| &g.origin),
-            "wait" => self.overrides.wait.as_ref().map(|g| &g.origin),
-            _ => self.overrides.gate.as_ref().map(|g| &g.origin),
-        };
-        origin.map_or(self.preset_by_flag, |origin| *origin == Origin::Flag)
+    fn made_by_flag(&self, need: Need) -> bool {
+        let by_flag = |axis: &str| self.overrides.get(axis).map(|given| given.origin == Origin::Flag);
+        let others = &need[1..];
+        by_flag(need[0].0).unwrap_or(self.preset_by_flag) || others.iter().any(|(axis, _)| by_flag(axis) == Some(true))
     }
 }
 
 impl Policy {
+    /// The preset called `preset`, which has `base`: every choice but for costs.
+    pub fn new(preset: &str, base: Choices) -> Policy {
+        Policy { preset: preset.into(), choices: base.effective(), base }
+    }
+
     /// This policy with `overrides`. `preset_by_flag`: it was named on the command line.
     ///
     /// # Errors
     /// Names a setting that has no effect together with the others, and what to do about it.
     pub fn with(&self, overrides: &Overrides, preset_by_flag: bool) -> Result<Policy, Fault> {
-        let arrival = overrides.arrival.as_ref().map_or(self.arrival, |g| g.value);
-        let gate = overrides.gate.as_ref().map_or(self.gate, |g| g.value);
-        let wait = overrides.wait.as_ref().map_or(self.wait, |g| g.value);
-        let moot = Moot { arrival, gate, wait, overrides, preset_by_flag };
+        let mut values = self.complete().values();
+        values.extend(overrides.iter().map(|(key, given)| (key.to_string(), given.value.clone())));
 
-        moot.check("gate", &overrides.gate, Wanted::Demand)?;
-        let h_ms = moot.check("h_ms", &overrides.h_ms, Wanted::Gate(Gate::Equalizing))?;
-        let exponent = moot.check("rate_exponent", &overrides.rate_exponent, Wanted::Gate(Gate::Rate))?;
-        let constant = moot.check("rate_constant_ms", &overrides.rate_constant_ms, Wanted::Gate(Gate::Rate))?;
-        let spin_us = moot.check("spin_us", &overrides.spin_us, Wanted::Spin)?;
-
-        Ok(Policy {
-            preset: self.preset.clone(),
-            arrival,
-            gate,
-            h_ms: h_ms.unwrap_or(self.h_ms),
-            rate_exponent: exponent.unwrap_or(self.rate_exponent),
-            rate_constant_ms: constant.unwrap_or(self.rate_constant_ms),
-            wait,
-            spin_us: spin_us.unwrap_or(self.spin_us),
-            slice_us: overrides.slice_us.as_ref().map_or(self.slice_us, |g| g.value),
-        }
-        .normalized())
+        let moot = Moot { values: &values, overrides, preset_by_flag };
+        let mut given = ROWS.iter().filter_map(|row| Some((row, overrides.get(row.key)?)));
+        given.try_for_each(|(row, given)| moot.check(row, given))?;
+        Ok(Policy { choices: Choices::from_values(values).effective(), ..self.clone() })
     }
 
-    /// With default values where no rule looks.
-    pub(crate) fn normalized(self) -> Policy {
-        let (equalizing, rate) = (self.uses(Gate::Equalizing), self.uses(Gate::Rate));
-        Policy {
-            h_ms: if equalizing { self.h_ms } else { presets::default_h_ms() },
-            rate_exponent: if rate { self.rate_exponent } else { 0 },
-            rate_constant_ms: if rate { self.rate_constant_ms } else { 0.0 },
-            spin_us: if self.spins() { self.spin_us } else { presets::default_spin_us() },
-            ..self
-        }
+    /// With what the rules would take that are not in force.
+    fn complete(&self) -> Choices {
+        self.choices.or(&self.base)
     }
 
     /// The preset's name, followed by what differs from the preset.
     pub fn name(&self) -> String {
-        let mut name = self.preset.clone();
-        let Ok(preset) = presets::find(&self.preset) else { return name };
-        let of = preset.policy;
-        let mut differs = |key: &str, now: &dyn Display, differs: bool| {
-            if differs {
-                name.push_str(&format!("+{key}={now}"));
-            }
-        };
-        differs("arrival", &self.arrival, self.arrival != of.arrival);
-        differs("gate", &self.gate, self.gate != of.gate);
-        let gate = (self.arrival, self.gate) != (of.arrival, of.gate);
-        differs("h_ms", &self.h_ms, self.uses(Gate::Equalizing) && (gate || self.h_ms != of.h_ms));
-        let rate = self.uses(Gate::Rate);
-        differs("rate_exponent", &self.rate_exponent, rate && (gate || self.rate_exponent != of.rate_exponent));
-        let constant = rate && (gate || self.rate_constant_ms != of.rate_constant_ms);
-        differs("rate_constant_ms", &self.rate_constant_ms, constant);
-        differs("wait", &self.wait, self.wait != of.wait);
-        differs("spin_us", &self.spin_us, self.spins() && (self.wait != of.wait || self.spin_us != of.spin_us));
-        differs("slice_us", &self.slice_us, self.slice_us != of.slice_us);
-        name
+        let preset = self.base.effective().values();
+        let values = self.choices.values();
+        let differs = self.choices.texts().filter(|(key, _)| values.get(*key) != preset.get(*key));
+        differs.fold(self.preset.clone(), |name, (key, value)| format!("{name}+{key}={value}"))
     }
 
     /// Does it want to see messages and waits? One that does not costs nothing for the hooks.
     pub fn needs_hooks(&self) -> bool {
-        self.arrival == Arrival::Demand || self.spins()
-    }
-
-    fn spins(&self) -> bool {
-        self.wait == Wait::Spin
-    }
-
-    fn uses(&self, gate: Gate) -> bool {
-        self.arrival == Arrival::Demand && self.gate == gate
+        matches!(self.choices.arrival, Some(Arrival::Demand | Arrival::Periodic))
+            || self.choices.wait != Some(Wait::Busy)
     }
 
     /// As every output shows it.
     pub fn view(&self) -> PolicyView {
-        let rate = self.uses(Gate::Rate);
-        PolicyView {
-            name: self.name(),
-            arrival: self.arrival,
-            gate: self.gate,
-            h_ms: self.uses(Gate::Equalizing).then_some(self.h_ms),
-            rate_exponent: rate.then_some(self.rate_exponent),
-            rate_constant_ms: rate.then_some(self.rate_constant_ms),
-            wait: self.wait,
-            spin_us: self.spins().then_some(self.spin_us),
-            slice_us: self.slice_us,
+        PolicyView { name: self.name(), choices: Choices { gate: self.complete().gate, ..self.choices.clone() } }
+    }
+
+    /// What messages and switches cost: what is set by hand, and for the rest what the `node` takes.
+    pub fn costs(&self, node: &CostsView) -> CostsView {
+        let Choices { latency_us, overhead_us, switch_us, .. } = self.choices;
+        let set = [("L", latency_us), ("o", overhead_us), ("W", switch_us)];
+        let set: Vec<&str> = set.iter().filter(|(_, cost)| cost.is_some()).map(|(name, _)| *name).collect();
+        let source = match set.len() {
+            0 => node.source.clone(),
+            3 => "set by hand".into(),
+            _ => format!("{}, but {} set by hand", node.source, set.join(" and ")),
+        };
+        CostsView { costs: self.overlay(&node.costs), source }
+    }
+
+    fn overlay(&self, costs: &Costs) -> Costs {
+        Costs {
+            latency_us: self.choices.latency_us.unwrap_or(costs.latency_us),
+            overhead_us: self.choices.overhead_us.unwrap_or(costs.overhead_us),
+            switch_us: self.choices.switch_us.unwrap_or(costs.switch_us),
         }
     }
 
-    /// As the BPF side reads it. Parameters within [`limits`] cannot overflow.
-    pub fn to_bpf(&self) -> intf::cosched_policy {
+    /// As the BPF side reads it, on a node with these `costs`. Parameters within their ranges cannot overflow.
+    pub fn to_bpf(&self, costs: &Costs) -> intf::cosched_policy {
+        let all = self.complete();
+        let costs = self.overlay(costs);
         intf::cosched_policy {
-            arrival: match self.arrival {
-                Arrival::None => intf::cosched_arrival_COSCHED_ARRIVAL_NONE,
-                Arrival::Demand => intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND,
-            },
-            gate: match self.gate {
-                Gate::Always => intf::cosched_gate_COSCHED_GATE_ALWAYS,
-                Gate::Equalizing => intf::cosched_gate_COSCHED_GATE_EQUALIZING,
-                Gate::Rate => intf::cosched_gate_COSCHED_GATE_RATE,
-            },
-            slice_ns: u64::from(self.slice_us) * 1000,
-            h_ns: ns_of_ms(self.h_ms),
-            rate_constant_ns: ns_of_ms(self.rate_constant_ms),
-            rate_exponent: self.rate_exponent,
-            wait: match self.wait {
-                Wait::None => intf::cosched_wait_COSCHED_WAIT_NONE,
-                Wait::Spin => intf::cosched_wait_COSCHED_WAIT_SPIN,
-            },
-            spin_ns: u64::from(self.spin_us) * 1000,
+            arrival: all.arrival.map_or(0, Arrival::to_bpf),
+            gate: all.gate.map_or(0, Gate::to_bpf),
+            wait: all.wait.map_or(0, Wait::to_bpf),
+            spin: all.spin.map_or(0, Spin::to_bpf),
+            choice: all.boost_choice.map_or(0, BoostChoice::to_bpf),
+            residual_slice: all.residual_slice.map_or(0, u32::from),
+            slice_ns: ns(all.slice_us, 1000),
+            interval_ns: ns(all.interval_us, 1000),
+            h_ns: ns_of_ms(all.h_ms),
+            rate_constant_ns: ns_of_ms(all.rate_constant_ms),
+            rate_exponent: all.rate_exponent.unwrap_or_default(),
+            target_permille: all.target_fairness.map_or(0, |ratio| (ratio * 1000.0).round() as u32),
+            spin_ns: ns(all.spin_us, 1000),
+            latency_ns: ns_of_us(costs.latency_us),
+            overhead_ns: ns_of_us(costs.overhead_us),
+            switch_ns: ns_of_us(costs.switch_us),
+            recheck_ns: ns(all.recheck_ms, 1_000_000),
+            quantum_ns: ns(all.quantum_ms, 1_000_000),
+            rows: all.rows.unwrap_or_default(),
+            reserved: 0,
         }
     }
 }
 
-fn ns_of_ms(ms: f64) -> i64 {
-    (ms * 1e6).round() as i64
+fn ns(value: Option<u32>, unit_ns: u64) -> u64 {
+    u64::from(value.unwrap_or_default()) * unit_ns
+}
+
+fn ns_of_ms(ms: Option<f64>) -> i64 {
+    (ms.unwrap_or_default() * 1e6).round() as i64
+}
+
+fn ns_of_us(us: f64) -> u64 {
+    (us * 1e3).round() as u64
 }
 
 /// What `policy set` asks for, as it crosses the control socket.
@@ -329,55 +181,118 @@ fn ns_of_ms(ms: f64) -> i64 {
 pub struct PolicyChange {
     /// The preset to start from; absent: the policy in force.
     pub name: Option<String>,
-    /// `--arrival`.
-    pub arrival: Option<Arrival>,
-    /// `--gate`.
-    pub gate: Option<Gate>,
-    /// `--h-ms`.
-    pub h_ms: Option<f64>,
-    /// `--rate-exponent`.
-    pub rate_exponent: Option<i32>,
-    /// `--rate-constant-ms`.
-    pub rate_constant_ms: Option<f64>,
-    /// `--wait`.
-    pub wait: Option<Wait>,
-    /// `--spin-us`.
-    pub spin_us: Option<u32>,
-    /// `--slice-us`.
-    pub slice_us: Option<u32>,
+    /// Single choices, other than that has them.
+    #[serde(flatten)]
+    pub choices: Choices,
 }
 
-impl PolicyChange {
-    /// The policy that this makes of `current`.
-    ///
-    /// # Errors
-    /// One line for an unknown name, a value out of range, or settings that contradict each other.
-    pub fn apply(&self, current: &Policy) -> Result<Policy, String> {
-        let base = match &self.name {
-            Some(name) => presets::find(name)?.policy,
-            None => current.clone(),
-        };
-        let ranged = |key: &str, result: Result<(), String>| result.map_err(|e| format!("--{key}: {e}"));
-        ranged("h-ms", self.h_ms.map_or(Ok(()), |v| limits::H_MS.check(v).map(drop)))?;
-        ranged("rate-exponent", self.rate_exponent.map_or(Ok(()), |v| limits::RATE_EXPONENT.check(v).map(drop)))?;
-        let constant = self.rate_constant_ms.map_or(Ok(()), |v| limits::RATE_CONSTANT_MS.check(v).map(drop));
-        ranged("rate-constant-ms", constant)?;
-        ranged("spin-us", self.spin_us.map_or(Ok(()), |v| limits::SPIN_US.check(v).map(drop)))?;
-        ranged("slice-us", self.slice_us.map_or(Ok(()), |v| limits::SLICE_US.check(v).map(drop)))?;
-        base.with(&self.overrides(), self.name.is_some()).map_err(|fault| fault.message)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets;
+
+    const NODE: Costs = Costs { latency_us: 1.0, overhead_us: 2.0, switch_us: 3.0 };
+
+    fn choices(toml: &str) -> Choices {
+        toml::from_str(toml).unwrap()
     }
 
-    /// The single choices, without the name.
-    pub fn overrides(&self) -> Overrides {
-        Overrides {
-            arrival: self.arrival.map(Given::flag),
-            gate: self.gate.map(Given::flag),
-            h_ms: self.h_ms.map(Given::flag),
-            rate_exponent: self.rate_exponent.map(Given::flag),
-            rate_constant_ms: self.rate_constant_ms.map(Given::flag),
-            wait: self.wait.map(Given::flag),
-            spin_us: self.spin_us.map(Given::flag),
-            slice_us: self.slice_us.map(Given::flag),
-        }
+    fn change(preset: &str, toml: &str) -> Policy {
+        let overrides = choices(toml).given(|_| Origin::Flag);
+        presets::find(preset).unwrap().policy.with(&overrides, false).unwrap()
+    }
+
+    #[test]
+    fn what_has_no_effect_is_not_there() {
+        let policy = change("dcs", "gate = 'rate'\nspin = 'baseline'");
+        let wanted =
+            "arrival = 'demand'\ngate = 'rate'\nrate_exponent = 0\nrate_constant_ms = 0\nresidual_slice = false
+            wait = 'spin'\nspin = 'baseline'\nslice_us = 20000";
+        assert_eq!(policy.choices, choices(wanted));
+    }
+
+    #[test]
+    fn what_comes_to_have_an_effect_is_what_the_preset_has() {
+        let overrides = choices("arrival = 'none'\nwait = 'busy'").given(|_| Origin::Flag);
+        let idle = change("dcs", "slice_us = 5000").with(&overrides, false).unwrap();
+        assert_eq!(idle.choices, choices("arrival = 'none'\nwait = 'busy'\nslice_us = 5000"));
+        let overrides = choices("arrival = 'demand'\nwait = 'spin'").given(|_| Origin::Flag);
+        assert_eq!(idle.with(&overrides, false).unwrap(), change("dcs", "slice_us = 5000"));
+    }
+
+    #[test]
+    fn a_task_that_yields_has_another_one_boosted() {
+        let policy =
+            change("local", "wait = 'spin-yield'\ngate = 'equalizing'\nh_ms = -5\nboost_choice = 'most-pending'");
+        assert_eq!((policy.choices.gate, policy.choices.h_ms), (Some(Gate::Equalizing), Some(-5.0)));
+        assert!(policy.needs_hooks());
+    }
+
+    #[test]
+    fn the_view_has_a_gate_always() {
+        let local = presets::find("local").unwrap().policy;
+        assert_eq!((local.choices.gate, local.view().choices.gate), (None, Some(Gate::Always)));
+        assert!(!local.needs_hooks());
+    }
+
+    #[test]
+    fn a_flag_makes_a_line_moot_through_either_axis_of_a_need() {
+        let dcs = presets::find("dcs").unwrap().policy;
+        let line = || Origin::File { path: std::sync::Arc::new("c.toml".into()), line: 1 };
+        let mut overrides = choices("arrival = 'none'\nboost_choice = 'most-pending'").given(|_| line());
+        let fault = dcs.with(&overrides, false).unwrap_err();
+        let wanted = "c.toml:1: boost_choice: it has no effect with arrival 'none' \
+                      (leave it out, or choose arrival 'periodic')";
+        assert_eq!(fault.message, wanted);
+        overrides.extend(choices("wait = 'busy'").given(|_| Origin::Flag));
+        assert_eq!(dcs.with(&overrides, false).unwrap().name(), "dcs+arrival=none+wait=busy");
+    }
+
+    #[test]
+    fn costs_set_by_hand_win_over_those_of_the_node() {
+        let node = CostsView { costs: NODE, source: "measured".into() };
+        let source = |toml: &str| change("implicit", toml).costs(&node).source;
+        assert_eq!(source(""), "measured");
+        assert_eq!(source("latency_us = 9\nswitch_us = 9"), "measured, but L and W set by hand");
+        assert_eq!(source("latency_us = 9\nswitch_us = 9\noverhead_us = 9"), "set by hand");
+
+        let policy = change("implicit", "latency_us = 9.5");
+        assert_eq!(policy.costs(&node).costs, Costs { latency_us: 9.5, ..NODE });
+        let bpf = policy.to_bpf(&NODE);
+        assert_eq!((bpf.latency_ns, bpf.overhead_ns, bpf.switch_ns), (9500, 2000, 3000));
+    }
+
+    #[test]
+    fn every_choice_reaches_the_bpf_side() {
+        let toml = "arrival = 'periodic'\ngate = 'rate'\nh_ms = -1.5\ntarget_fairness = 1.25\nrate_exponent = -3
+            rate_constant_ms = 0.5\nresidual_slice = true\nboost_choice = 'longest-waiting'\nwait = 'spin-yield'
+            spin = 'adaptive-global'\nspin_us = 7\nrecheck_ms = 8\ninterval_us = 900\nquantum_ms = 10\nrows = 11
+            slice_us = 1200\nlatency_us = 13\noverhead_us = 14\nswitch_us = 15";
+        let base = choices(toml);
+        assert_eq!(base.values().len(), ROWS.len());
+        // Those that have no effect now are there too, as the rules would take them.
+        let wanted = intf::cosched_policy {
+            arrival: intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC,
+            gate: intf::cosched_gate_COSCHED_GATE_RATE,
+            wait: intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD,
+            spin: intf::cosched_spin_COSCHED_SPIN_ADAPTIVE_GLOBAL,
+            choice: intf::cosched_choice_COSCHED_CHOICE_LONGEST_WAITING,
+            residual_slice: 1,
+            slice_ns: 1_200_000,
+            interval_ns: 900_000,
+            h_ns: -1_500_000,
+            rate_constant_ns: 500_000,
+            rate_exponent: -3,
+            target_permille: 1250,
+            spin_ns: 7000,
+            latency_ns: 13_000,
+            overhead_ns: 14_000,
+            switch_ns: 15_000,
+            recheck_ns: 8_000_000,
+            quantum_ns: 10_000_000,
+            rows: 11,
+            reserved: 0,
+        };
+        assert_eq!(format!("{:?}", Policy::new("all", base).to_bpf(&NODE)), format!("{wanted:?}"));
     }
 }

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use anyhow::{Context, Result, anyhow};
+use toml::Table;
 
-use crate::limits;
-use crate::policy::{Arrival, Gate, Policy, Wait};
+use crate::choices::Choices;
+use crate::given::Origin;
+use crate::policy::{Policy, PolicyChange};
 
 /// The policy of a scheduler that was told nothing.
 pub const DEFAULT: &str = "dcs";
-/// How long a task runs before the next decision unless the preset says otherwise, us.
-pub const DEFAULT_SLICE_US: u32 = 20_000;
 
 const SOURCE: &str = include_str!("../policies/presets.toml");
 
@@ -27,54 +27,32 @@ pub struct Preset {
     pub policy: Policy,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Row {
-    summary: String,
-    source: String,
-    arrival: Arrival,
-    gate: Gate,
-    h_ms: Option<f64>,
-    rate_exponent: Option<i32>,
-    rate_constant_ms: Option<f64>,
-    wait: Wait,
-    spin_us: Option<u32>,
-    slice_us: Option<u32>,
-}
-
-static ROWS: LazyLock<BTreeMap<String, Row>> =
-    LazyLock::new(|| toml::from_str(SOURCE).expect("policies/presets.toml is valid: a test reads it"));
-
 static PRESETS: LazyLock<BTreeMap<String, Preset>> =
-    LazyLock::new(|| ROWS.iter().map(|(name, row)| (name.clone(), row.to_preset(name))).collect());
+    LazyLock::new(|| read(SOURCE).expect("policies/presets.toml is valid: a test reads it"));
 
-impl Row {
-    fn to_preset(&self, name: &str) -> Preset {
-        let policy = Policy {
-            preset: name.to_string(),
-            arrival: self.arrival,
-            gate: self.gate,
-            h_ms: limits::H_MS.check(self.h_ms.unwrap_or_else(default_h_ms)).expect("h_ms of a preset"),
-            rate_exponent: limits::RATE_EXPONENT.check(self.rate_exponent.unwrap_or(0)).expect("E of a preset"),
-            rate_constant_ms: limits::RATE_CONSTANT_MS
-                .check(self.rate_constant_ms.unwrap_or(0.0))
-                .expect("C of a preset"),
-            wait: self.wait,
-            spin_us: limits::SPIN_US.check(self.spin_us.unwrap_or_else(default_spin_us)).expect("spin_us of a preset"),
-            slice_us: limits::SLICE_US.check(self.slice_us.unwrap_or(DEFAULT_SLICE_US)).expect("slice of a preset"),
-        };
-        Preset { summary: self.summary.clone(), source: self.source.clone(), policy: policy.normalized() }
-    }
+fn read(source: &str) -> Result<BTreeMap<String, Preset>> {
+    let mut tables: BTreeMap<String, Table> = toml::from_str(source)?;
+    let defaults = choices(tables.remove("defaults").context("no table 'defaults'")?).context("defaults")?;
+    let preset = |(name, table): (String, Table)| {
+        let preset = preset(&name, table, &defaults).with_context(|| name.clone())?;
+        Ok((name, preset))
+    };
+    tables.into_iter().map(preset).collect()
 }
 
-/// h of the gate `equalizing` where neither the preset nor the user gives one, ms: that of the default policy.
-pub fn default_h_ms() -> f64 {
-    ROWS.get(DEFAULT).and_then(|row| row.h_ms).unwrap_or(0.0)
+fn preset(name: &str, mut table: Table, defaults: &Choices) -> Result<Preset> {
+    let mut text = |key: &str| match table.remove(key) {
+        Some(toml::Value::String(text)) => Ok(text),
+        _ => Err(anyhow!("no {key}")),
+    };
+    let (summary, source) = (text("summary")?, text("source")?);
+    Ok(Preset { summary, source, policy: Policy::new(name, choices(table)?.or(defaults)) })
 }
 
-/// How long the wait rule `spin` spins where neither the preset nor the user says, us: as under the default policy.
-pub fn default_spin_us() -> u32 {
-    ROWS.get(DEFAULT).and_then(|row| row.spin_us).expect("the default policy says how long to spin")
+fn choices(table: Table) -> Result<Choices> {
+    let choices: Choices = table.try_into()?;
+    choices.check().map_err(|e| anyhow!(e))?;
+    Ok(choices)
 }
 
 /// All presets, by name.
@@ -93,9 +71,28 @@ pub fn find(name: &str) -> Result<Preset, String> {
     })
 }
 
+impl PolicyChange {
+    /// The policy that this makes of `current`.
+    ///
+    /// # Errors
+    /// One line for an unknown name, a value out of range, or settings that contradict each other.
+    pub fn apply(&self, current: &Policy) -> Result<Policy, String> {
+        let base = match &self.name {
+            Some(name) => find(name)?.policy,
+            None => current.clone(),
+        };
+        self.choices.check()?;
+        let overrides = self.choices.given(|_| Origin::Flag);
+        base.with(&overrides, self.name.is_some()).map_err(|fault| fault.message)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bpf::intf;
+    use crate::calibration::Costs;
+    use crate::choices::ROWS;
 
     #[test]
     fn every_preset_is_valid_and_is_its_own_name() {
@@ -107,12 +104,48 @@ mod tests {
     }
 
     #[test]
+    fn every_preset_has_a_rule_on_each_axis_and_nothing_without_effect() {
+        let mut tables: BTreeMap<String, Table> = toml::from_str(SOURCE).unwrap();
+        let defaults = tables.remove("defaults").unwrap();
+        for (name, table) in tables {
+            let values = all()[&name].policy.choices.values();
+            // A gate that has no effect is shown all the same.
+            for key in table.keys().filter(|key| !["summary", "source", "gate"].contains(&key.as_str())) {
+                assert!(values.contains_key(key), "{name}: {key} has no effect");
+            }
+            for axis in ["arrival", "gate", "wait"] {
+                assert!(table.contains_key(axis), "{name}: no {axis}");
+            }
+        }
+        // The costs are those of the node.
+        let given = ["arrival", "gate", "wait", "latency_us", "overhead_us", "switch_us"];
+        let wanted = ROWS.iter().map(|row| row.key).filter(|key| !given.contains(key));
+        assert!(wanted.clone().all(|key| defaults.contains_key(key)) && wanted.count() == defaults.len());
+    }
+
+    #[test]
     fn every_rule_of_the_file_is_known_to_the_c_side() {
+        let costs = Costs { latency_us: 1.0, overhead_us: 1.0, switch_us: 1.0 };
         for preset in all().values() {
-            let policy = preset.policy.to_bpf();
-            assert!(policy.arrival < crate::bpf::intf::cosched_arrival_COSCHED_NR_ARRIVALS);
-            assert!(policy.gate < crate::bpf::intf::cosched_gate_COSCHED_NR_GATES);
-            assert!(policy.wait < crate::bpf::intf::cosched_wait_COSCHED_NR_WAITS);
+            let policy = preset.policy.to_bpf(&costs);
+            assert!(policy.arrival < intf::cosched_arrival_COSCHED_NR_ARRIVALS);
+            assert!(policy.gate < intf::cosched_gate_COSCHED_NR_GATES);
+            assert!(policy.wait < intf::cosched_wait_COSCHED_NR_WAITS);
+            assert!(policy.spin < intf::cosched_spin_COSCHED_NR_SPINS);
+            assert!(policy.choice < intf::cosched_choice_COSCHED_NR_CHOICES);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_wrong_is_no_preset() {
+        for (source, wanted) in [
+            ("[x]\n", "no table 'defaults'"),
+            ("[defaults]\n[x]\nsource = 'a'\n", "x: no summary"),
+            ("[defaults]\nspin_us = 0\n", "defaults: --spin-us: 0 is out of range"),
+            ("[defaults]\n[x]\nsummary = 'a'\nsource = 'a'\nhms = 1\n", "x: unknown field `hms`"),
+        ] {
+            let error = format!("{:#}", read(source).unwrap_err());
+            assert!(error.starts_with(wanted), "{error}");
         }
     }
 }

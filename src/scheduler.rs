@@ -11,21 +11,23 @@ use anyhow::{Context, Result};
 use libbpf_rs::skel::Skel;
 use libbpf_rs::{Link, MapCore};
 use log::{info, warn};
-use scx_utils::{UserExitInfo, scx_ops_attach, uei_exited, uei_report};
+use scx_utils::{NR_CPU_IDS, UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 
 use crate::bpf::BpfSkel;
 use crate::bpf::intf::COSCHED_JOB_OTHER;
+use crate::calibration::{self, Costs};
 use crate::check::Host;
+use crate::gang::Gang;
 use crate::hooks::Hooks;
 use crate::jobs::TopJobs;
 use crate::loading::{self, Start, Storage};
 use crate::native::{self, Counter};
 use crate::owners::Owners;
-use crate::policy::{Policy, PolicyChange, PolicyView};
+use crate::policy::{CostsView, Policy, PolicyChange, PolicyView};
 use crate::requests::Request;
 use crate::settings::Settings;
-use crate::snapshot::{self, Histogram, Memory, Snapshot};
-use crate::totals::{JobTotals, Totals};
+use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
+use crate::totals::{self, JobTotals, Totals};
 
 /// How often to see whether the kernel has thrown the scheduler out.
 const EXIT_POLL: Duration = Duration::from_millis(250);
@@ -36,6 +38,8 @@ const BURIAL_INTERVAL: Duration = Duration::from_secs(10);
 pub struct Session {
     settings: Settings,
     policy: Policy,
+    /// What messages and switches cost on this node.
+    costs: CostsView,
     started: Instant,
     kernel: String,
     /// What earlier runs of the scheduler have counted, and jobs that are gone.
@@ -58,10 +62,11 @@ pub enum Ending {
 }
 
 impl Session {
-    /// Nothing is loaded yet.
+    /// Nothing is loaded yet, so that what messages cost can be measured under the kernel's own scheduler.
     pub fn new(settings: Settings, host: &Host) -> Session {
         Session {
             policy: settings.policy.clone(),
+            costs: node_costs(),
             started: Instant::now(),
             kernel: host.kernel(),
             past: Totals::default(),
@@ -75,7 +80,7 @@ impl Session {
 
     fn start(&self) -> Start {
         Start {
-            policy: self.policy.to_bpf(),
+            policy: self.policy.to_bpf(&self.costs.costs),
             job_by: self.settings.job_by.to_bpf(),
             exit_dump_len: self.settings.exit_dump_len,
             quiet: self.runs > 0,
@@ -106,6 +111,7 @@ struct Scheduler<'a, 's> {
     skel: BpfSkel<'a>,
     struct_ops: Option<Link>,
     hooks: Hooks,
+    gang: Gang,
     /// What the jobs had used when it was last seen who is gone.
     buried_at: Instant,
     used_then: BTreeMap<u64, JobTotals>,
@@ -122,10 +128,12 @@ impl<'a, 's> Scheduler<'a, 's> {
         if session.policy.needs_hooks() {
             hooks.wake(skel.object());
         }
+        let mut gang = Gang::new(session.settings.gang_rows.clone());
+        gang.place(&session.policy, &mut session.owners, &skel.maps.jobs, &skel.maps.gang_rows_of_jobs);
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
         let struct_ops = Some(attach_struct_ops(&mut skel)?);
         let buried_at = Instant::now();
-        Ok(Scheduler { session, skel, struct_ops, hooks, buried_at, used_then: BTreeMap::new() })
+        Ok(Scheduler { session, skel, struct_ops, hooks, gang, buried_at, used_then: BTreeMap::new() })
     }
 
     /// Answers requests until one says stop (true) or the kernel has thrown the scheduler out (false).
@@ -137,6 +145,10 @@ impl<'a, 's> Scheduler<'a, 's> {
                 Ok(Request::Snapshot(answer)) => drop(answer.send(self.snapshot().map_err(|e| format!("{e:#}")))),
                 Ok(Request::SetPolicy(change, answer)) => drop(answer.send(self.set_policy(&change))),
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.gang.is_due() {
+                let Session { policy, owners, .. } = &mut *self.session;
+                self.gang.place(policy, owners, &self.skel.maps.jobs, &self.skel.maps.gang_rows_of_jobs);
             }
             if self.buried_at.elapsed() >= BURIAL_INTERVAL
                 && let Err(error) = self.bury_the_gone()
@@ -166,6 +178,9 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// index, so the new one is written where nobody looks, and then the index is flipped.
     fn set_policy(&mut self, change: &PolicyChange) -> Result<PolicyView, String> {
         let policy = change.apply(&self.session.policy)?;
+        let bpf = policy.to_bpf(&self.session.costs.costs);
+        let maps = &self.skel.maps;
+        self.gang.place(&policy, &mut self.session.owners, &maps.jobs, &maps.gang_rows_of_jobs);
         if policy.needs_hooks() {
             self.hooks.wake(self.skel.object());
         }
@@ -175,7 +190,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         let next = (now.load(Ordering::Relaxed) + 1) & 1;
         wait_for_readers();
         // SAFETY: within the array; volatile, since the kernel reads it behind the compiler's back.
-        unsafe { (&raw mut bss.policies[next as usize]).write_volatile(loading::to_skeleton(&policy.to_bpf())) };
+        unsafe { (&raw mut bss.policies[next as usize]).write_volatile(loading::to_skeleton(&bpf)) };
         now.store(next, Ordering::Release);
 
         if !policy.needs_hooks() {
@@ -226,6 +241,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         let mut totals = self.session.past.clone();
         totals.add(&self.read()?);
         let memory = Memory { resident_bytes: resident_bytes(), maps_bytes: self.maps_bytes() };
+        let runnable = totals::runnable(&self.skel.maps.cpu_ctxs, *NR_CPU_IDS)?;
         let Session { top, owners, .. } = &mut *self.session;
         let jobs = top.view(&totals.jobs, |id| owners.name(id));
         Ok(Snapshot {
@@ -234,19 +250,38 @@ impl<'a, 's> Scheduler<'a, 's> {
             pid: std::process::id(),
             uptime_seconds: self.session.started.elapsed().as_secs_f64(),
             policy: self.session.policy.view(),
+            costs: self.session.policy.costs(&self.session.costs),
             job_by: self.session.settings.job_by,
             hooks: self.hooks.states().clone(),
             memory,
+            runnable: Runnable::new(&runnable, online_cpus()),
             counters: snapshot::counters(&totals),
             granted: snapshot::decisions(&totals, true),
             denied: snapshot::decisions(&totals, false),
             arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
+            gang_skew: GangSkew::of(&totals),
             jobs,
         })
     }
 
     fn maps_bytes(&self) -> u64 {
         self.skel.object().maps().filter_map(|map| map.query_fdinfo().ok()?.memlock).sum()
+    }
+}
+
+/// What messages and switches cost on this node, or if that cannot be measured, what they may cost on any.
+fn node_costs() -> CostsView {
+    match calibration::measure() {
+        Ok(costs) => CostsView { costs, source: "measured".into() },
+        Err(error) => {
+            let costs = Costs { latency_us: 20.0, overhead_us: 5.0, switch_us: 10.0 };
+            warn!(
+                "what messages cost here is unknown, so L = {} us, o = {} us and W = {} us are assumed (set \
+                 --latency-us, --overhead-us and --switch-us): {error:#}",
+                costs.latency_us, costs.overhead_us, costs.switch_us
+            );
+            CostsView { costs, source: "assumed".into() }
+        }
     }
 }
 
@@ -271,6 +306,13 @@ fn wait_for_readers() {
     }
 }
 
+/// How many CPUs are online.
+fn online_cpus() -> usize {
+    // SAFETY: asks for a number.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).unwrap_or(1)
+}
+
 /// The resident set of this process; 0 if the kernel does not say.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -282,6 +324,11 @@ fn resident_bytes() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_is_online() {
+        assert!((1..=*NR_CPU_IDS).contains(&online_cpus()));
+    }
 
     #[test]
     fn this_process_has_a_resident_set() {

@@ -8,10 +8,12 @@ use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf;
+use crate::choices::Overrides;
 use crate::cli::RunArgs;
+use crate::gang::{self, NamedRows};
 use crate::given::{Fault, Given, Origin};
 use crate::limits::MetricsListen;
-use crate::policy::{Overrides, Policy};
+use crate::policy::Policy;
 use crate::{config, presets};
 
 /// Where the running scheduler is talked to.
@@ -66,6 +68,8 @@ pub struct Partial {
     pub overrides: Overrides,
     /// `--job-by`.
     pub job_by: Option<JobBy>,
+    /// `--gang-row`.
+    pub gang_rows: NamedRows,
     /// `--metrics-listen`.
     pub metrics_listen: Option<MetricsListen>,
     /// `--jobs-top`.
@@ -81,11 +85,14 @@ pub struct Partial {
 }
 
 impl Partial {
-    fn or(self, other: Partial) -> Partial {
+    fn or(self, mut other: Partial) -> Partial {
+        other.overrides.extend(self.overrides);
+        other.gang_rows.extend(self.gang_rows);
         Partial {
             policy: self.policy.or(other.policy),
-            overrides: self.overrides.or(other.overrides),
+            overrides: other.overrides,
             job_by: self.job_by.or(other.job_by),
+            gang_rows: other.gang_rows,
             metrics_listen: self.metrics_listen.or(other.metrics_listen),
             jobs_top: self.jobs_top.or(other.jobs_top),
             stats: self.stats.or(other.stats),
@@ -103,6 +110,8 @@ pub struct Settings {
     pub policy: Policy,
     /// What makes two tasks members of one job.
     pub job_by: JobBy,
+    /// The rows that jobs have by name.
+    pub gang_rows: gang::Rows,
     /// Where metrics are served.
     pub metrics_listen: MetricsListen,
     /// How many jobs are shown under their own name.
@@ -127,7 +136,7 @@ impl Settings {
             Some(path) => config::read(path)?,
             None => Partial::default(),
         };
-        Settings::from_partial(args.partial().or(file))
+        Settings::from_partial(args.partial()?.or(file))
     }
 
     fn from_partial(given: Partial) -> Result<Settings> {
@@ -140,10 +149,13 @@ impl Settings {
             None => anyhow!(unknown),
         })?;
         let policy = preset.policy.with(&given.overrides, by_flag).map_err(Fault::into_error)?;
+        let job_by = given.job_by.unwrap_or(JobBy::Cgroup);
+        let gang_rows = gang::Rows::new(&given.gang_rows, job_by).map_err(Fault::into_error)?;
 
         Ok(Settings {
             policy,
-            job_by: given.job_by.unwrap_or(JobBy::Cgroup),
+            job_by,
+            gang_rows,
             metrics_listen: given
                 .metrics_listen
                 .unwrap_or_else(|| DEFAULT_METRICS_LISTEN.parse().expect("the default is an address")),

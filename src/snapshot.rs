@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bpf::intf::cosched_counter_COSCHED_COUNTER_rows;
 use crate::hooks::HookStates;
 use crate::jobs::JobView;
 use crate::native;
-use crate::policy::PolicyView;
+use crate::policy::{CostsView, PolicyView};
 use crate::settings::JobBy;
 use crate::totals::Totals;
 
@@ -27,12 +28,16 @@ pub struct Snapshot {
     pub uptime_seconds: f64,
     /// The policy in force.
     pub policy: PolicyView,
+    /// What messages and switches cost, as the policy reckons with it.
+    pub costs: CostsView,
     /// What makes two tasks members of one job.
     pub job_by: JobBy,
     /// Which hooks observe.
     pub hooks: HookStates,
     /// What the scheduler takes.
     pub memory: Memory,
+    /// What there is to run just now.
+    pub runnable: Runnable,
     /// Event counters, by name.
     pub counters: BTreeMap<String, u64>,
     /// Demands that were granted, by reason.
@@ -41,6 +46,8 @@ pub struct Snapshot {
     pub denied: BTreeMap<String, u64>,
     /// From the arrival of a message for a task that was not running until that task ran.
     pub arrival_to_run: Histogram,
+    /// By how much the turns of a gang's rows began late.
+    pub gang_skew: GangSkew,
     /// The jobs that used most CPU time, and "other".
     pub jobs: Vec<JobView>,
 }
@@ -52,6 +59,55 @@ pub struct Memory {
     pub resident_bytes: u64,
     /// All BPF maps.
     pub maps_bytes: u64,
+}
+
+/// How many tasks are runnable just now, those that run included, on the CPUs that are online.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Runnable {
+    /// On all CPUs together.
+    pub tasks: u64,
+    /// CPUs that have any.
+    pub busy_cpus: u64,
+    /// On a CPU, on the average over all that are online.
+    pub mean: f64,
+    /// On the CPU that has most.
+    pub max: u32,
+}
+
+impl Runnable {
+    /// From the tasks on each CPU that may be there, of which `online` are. One that is not has none.
+    pub fn new(counts: &[u32], online: usize) -> Runnable {
+        let tasks = counts.iter().map(|n| u64::from(*n)).sum();
+        Runnable {
+            tasks,
+            busy_cpus: counts.iter().filter(|n| **n > 0).count() as u64,
+            mean: tasks as f64 / online.max(1) as f64,
+            max: counts.iter().copied().max().unwrap_or(0),
+        }
+    }
+}
+
+/// By how much the turns of a gang's rows began late: the skew between CPUs and, if their clocks agree, between nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GangSkew {
+    /// How many turns there were, on all CPUs.
+    pub turns: u64,
+    /// All together, s.
+    pub sum_seconds: f64,
+    /// On the average, s; 0 if there were none.
+    pub mean_seconds: f64,
+    /// At most, s.
+    pub max_seconds: f64,
+}
+
+impl GangSkew {
+    /// What has been counted.
+    pub fn of(totals: &Totals) -> GangSkew {
+        let turns = totals.counters[cosched_counter_COSCHED_COUNTER_rows as usize];
+        let sum_seconds = totals.skew_sum_ns as f64 / 1e9;
+        let mean_seconds = sum_seconds / turns.max(1) as f64;
+        GangSkew { turns, sum_seconds, mean_seconds, max_seconds: totals.skew_max_ns as f64 / 1e9 }
+    }
 }
 
 /// How long something took.
@@ -146,6 +202,23 @@ mod tests {
         assert_eq!(histogram.quantile_bound(0.5), Some(4e-6));
         assert_eq!(histogram.quantile_bound(1.0), None);
         assert_eq!(Histogram::from_powers_of_two(&[0, 0], 0).quantile_bound(0.5), None);
+    }
+
+    #[test]
+    fn runnable_tasks_are_counted_by_cpu() {
+        let runnable = Runnable::new(&[3, 0, 5, 0], 3);
+        assert_eq!(runnable, Runnable { tasks: 8, busy_cpus: 2, mean: 8.0 / 3.0, max: 5 });
+        assert_eq!(Runnable::new(&[], 0), Runnable::default());
+    }
+
+    #[test]
+    fn a_skew_has_a_mean_when_there_were_turns() {
+        let mut totals = Totals { skew_sum_ns: 8_000, skew_max_ns: 5_000, ..Totals::default() };
+        let rows = native::counters().iter().position(|counter| counter.name == "rows").unwrap();
+        totals.counters[rows] = 4;
+        let skew = GangSkew { turns: 4, sum_seconds: 8e-6, mean_seconds: 2e-6, max_seconds: 5e-6 };
+        assert_eq!(GangSkew::of(&totals), skew);
+        assert_eq!(GangSkew::of(&Totals::default()), GangSkew::default());
     }
 
     #[test]

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow};
 use libbpf_rs::{MapCore, MapFlags};
+use nix::sched::sched_getcpu;
 
 use crate::bpf::intf::{COSCHED_JOB_OTHER, COSCHED_LATENCY_BUCKETS, cosched_cpu_stats, cosched_job_stats};
+use crate::bpf::types::cpu_ctx;
 use crate::native;
 
 /// What one job has used.
@@ -49,6 +51,10 @@ pub struct Totals {
     pub latency_buckets: Vec<u64>,
     /// The sum of all waits, ns.
     pub latency_sum_ns: u64,
+    /// By how much the turns of a gang's rows began late, all together, ns.
+    pub skew_sum_ns: u64,
+    /// And at most, ns.
+    pub skew_max_ns: u64,
     /// By job id; [`COSCHED_JOB_OTHER`] holds what belongs to no job any more.
     pub jobs: BTreeMap<u64, JobTotals>,
 }
@@ -60,6 +66,8 @@ impl Default for Totals {
             decisions: vec![0; native::reasons().len()],
             latency_buckets: vec![0; COSCHED_LATENCY_BUCKETS as usize],
             latency_sum_ns: 0,
+            skew_sum_ns: 0,
+            skew_max_ns: 0,
             jobs: BTreeMap::new(),
         }
     }
@@ -72,6 +80,8 @@ unsafe trait Plain: Copy {}
 unsafe impl Plain for cosched_cpu_stats {}
 // SAFETY: integers only.
 unsafe impl Plain for cosched_job_stats {}
+// SAFETY: integers only, and its padding is of bytes.
+unsafe impl Plain for cpu_ctx {}
 
 fn from_bytes<T: Plain>(bytes: &[u8]) -> Result<T> {
     if bytes.len() < size_of::<T>() {
@@ -85,6 +95,21 @@ fn add_each(sums: &mut [u64], values: &[u64]) {
     for (sum, value) in sums.iter_mut().zip(values) {
         *sum += value;
     }
+}
+
+/// How many tasks are runnable on each of the first `nr_cpus` CPUs just now, from the map `cpu_ctxs`. The thread that
+/// asks is not counted: it would make a CPU busy that is idle but for the question.
+///
+/// # Errors
+/// If the kernel does not hand out the map's content.
+pub fn runnable(cpu_ctxs: &impl MapCore, nr_cpus: usize) -> Result<Vec<u32>> {
+    let own = sched_getcpu().context("cannot tell on which CPU this runs")?;
+    let count = |cpu: usize| {
+        let found = cpu_ctxs.lookup(&(cpu as u32).to_ne_bytes(), MapFlags::ANY).context("cannot read a CPU's state")?;
+        let cctx: cpu_ctx = from_bytes(&found.unwrap_or_default())?;
+        Ok(cctx.nr_runnable.saturating_sub(u32::from(cpu == own)))
+    };
+    (0..nr_cpus).map(count).collect()
 }
 
 impl Totals {
@@ -101,6 +126,8 @@ impl Totals {
             add_each(&mut totals.decisions, &cpu.decisions);
             add_each(&mut totals.latency_buckets, &cpu.latency_buckets);
             totals.latency_sum_ns += cpu.latency_sum_ns;
+            totals.skew_sum_ns += cpu.skew_sum_ns;
+            totals.skew_max_ns = totals.skew_max_ns.max(cpu.skew_max_ns);
         }
         for key in jobs.keys() {
             let Ok(id) = <[u8; 8]>::try_from(key.as_slice()) else { continue };
@@ -124,6 +151,8 @@ impl Totals {
         add_each(&mut self.decisions, &other.decisions);
         add_each(&mut self.latency_buckets, &other.latency_buckets);
         self.latency_sum_ns += other.latency_sum_ns;
+        self.skew_sum_ns += other.skew_sum_ns;
+        self.skew_max_ns = self.skew_max_ns.max(other.skew_max_ns);
         for (id, job) in &other.jobs {
             self.jobs.entry(*id).or_default().add(job);
         }
@@ -141,6 +170,26 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+    use libbpf_rs::{MapHandle, MapType};
+    use scx_utils::NR_CPU_IDS;
+
+    #[test]
+    fn runnable_tasks_are_counted_without_the_one_that_counts() {
+        let size = size_of::<bpf_map_create_opts>() as u64;
+        let opts = bpf_map_create_opts { sz: size, ..Default::default() };
+        let (nr_cpus, value_size) = (*NR_CPU_IDS, size_of::<cpu_ctx>());
+        let map = MapHandle::create(MapType::Array, Some("cpu_test"), 4, value_size as u32, nr_cpus as u32, &opts)
+            .expect("this test makes a BPF map, as root");
+        let cctx = cpu_ctx { vtime_now: u64::MAX, nr_runnable: 3, weight_sum: u64::MAX, ..Default::default() };
+        // SAFETY: integers, and padding that is written out.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const cctx).cast::<u8>(), value_size) };
+        (0..nr_cpus as u32).for_each(|cpu| map.update(&cpu.to_ne_bytes(), bytes, MapFlags::ANY).unwrap());
+        let mut counts = runnable(&map, nr_cpus).unwrap();
+        counts.sort();
+        assert_eq!(counts, [vec![2], vec![3; nr_cpus - 1]].concat());
+        assert!(runnable(&map, nr_cpus + 1).is_err());
+    }
 
     fn job(cpu_ns: u64) -> JobTotals {
         JobTotals { cpu_ns, fair_ns: 2 * cpu_ns, boosts: 1 }
@@ -152,6 +201,13 @@ mod tests {
         totals.jobs.insert(7, job(10));
         totals.bury(7, &job(5));
         assert_eq!(totals.jobs, BTreeMap::from([(0, JobTotals { cpu_ns: 15, fair_ns: 30, boosts: 2 })]));
+    }
+
+    #[test]
+    fn of_two_runs_the_greatest_skew_counts() {
+        let mut totals = Totals { skew_sum_ns: 10, skew_max_ns: 7, ..Totals::default() };
+        totals.add(&Totals { skew_sum_ns: 5, skew_max_ns: 3, ..Totals::default() });
+        assert_eq!((totals.skew_sum_ns, totals.skew_max_ns), (15, 7));
     }
 
     #[test]

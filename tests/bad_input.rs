@@ -18,6 +18,7 @@ use common::{error_of, fake_scheduler, needs_root};
 use scx_cosched::cli::Cli;
 use scx_cosched::control::ControlSocket;
 use scx_cosched::presets;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The program refuses `args` with exit code 2 and a line that has all of `wanted`.
@@ -35,11 +36,16 @@ enum Kind {
     Text,
     Whole,
     Number,
+    /// True or false.
+    Truth,
+    /// A flag without a value.
     Switch,
     /// No key of the configuration file: it cannot name itself.
     File,
+    /// A flag for each line of a table.
+    Lines,
 }
-use Kind::{File, Number, Switch, Text, Whole};
+use Kind::{File, Lines, Number, Switch, Text, Truth, Whole};
 
 /// A flag, which is a key of the configuration file too if it is one of `run`.
 struct Setting {
@@ -51,33 +57,79 @@ struct Setting {
     bad: &'static [&'static str],
     /// How the message says what it takes.
     takes: &'static str,
-    /// It has an effect only with these choices.
-    needs: &'static [(&'static str, &'static str)],
+    /// All that it needs to have an effect.
+    needs: &'static [Need],
 }
+
+/// One of these rules is needed on this axis, as an error says of the first.
+struct Need {
+    axis: &'static str,
+    rules: &'static [&'static str],
+    /// Or one of these on another axis.
+    or: (&'static str, &'static [&'static str]),
+}
+
+const fn need(axis: &'static str, rules: &'static [&'static str]) -> Need {
+    Need { axis, rules, or: ("wait", &[]) }
+}
+
+const BOOSTS: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["demand", "periodic"]) };
+const CHOOSES: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["periodic"]) };
+const PULSES: Need = Need { or: ("wait", &["spin-block", "spin-yield"]), ..need("arrival", &["periodic"]) };
+const SPINS: Need = need("wait", &["spin", "spin-block", "spin-yield"]);
+const RECKONS: Need = need("spin", &["baseline", "conditional", "adaptive-local", "adaptive-global"]);
 
 /// Every flag, but for those of `bench`. One that is missing makes `every_flag_has_a_row` fail.
 #[rustfmt::skip]
 const SETTINGS: &[Setting] = &[
-    row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: dcs", &[]),
-    row("arrival", Text, &["none", "demand"], &["sometimes", "", "Demand"], "(known: none, demand", &[]),
-    row("gate", Text, &["always", "equalizing", "rate"], &["open", "", "Rate"], "(known: always, equalizing, rate",
-        &[("arrival", "demand")]),
+    row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: cc, dcs", &[]),
+    row("arrival", Text, &["none", "demand", "periodic", "gang"], &["sometimes", "", "Demand"],
+        "(known: none, demand, periodic, gang", &[]),
+    row("gate", Text, &["always", "equalizing", "epochs", "rate", "auto"], &["open", "", "Rate"],
+        "(known: always, equalizing, epochs, rate, auto", &[BOOSTS]),
     row("h-ms", Number, &["-3600000", "3600000"],
         &["-3600000.5", "3600000.5", "-1e9", "NaN", "inf", "-inf", "ten", "", "1 ms"],
-        "it takes a number of ms from -3600000 to 3600000", &[("arrival", "demand"), ("gate", "equalizing")]),
+        "it takes a number of ms from -3600000 to 3600000", &[BOOSTS, need("gate", &["equalizing", "epochs"])]),
+    row("target-fairness", Number, &["0.1", "10"], &["0.09", "10.5", "0", "-1", "NaN", "inf", "fair", ""],
+        "it takes a number from 0.1 to 10", &[BOOSTS, need("gate", &["auto"])]),
     row("rate-exponent", Whole, &["-32", "32"], &["-33", "33", "1.5", "-4294967297", "two", ""],
-        "it takes a whole number from -32 to 32", &[("arrival", "demand"), ("gate", "rate")]),
+        "it takes a whole number from -32 to 32", &[BOOSTS, need("gate", &["rate"])]),
     row("rate-constant-ms", Number, &["-3600000", "3600000"],
         &["-3600000.5", "3600000.5", "1e300", "NaN", "inf", "-inf", "ten", "", "1 ms"],
-        "it takes a number of ms from -3600000 to 3600000", &[("arrival", "demand"), ("gate", "rate")]),
-    row("wait", Text, &["none", "spin"], &["sleep", "", "Spin"], "(known: none, spin", &[]),
+        "it takes a number of ms from -3600000 to 3600000", &[BOOSTS, need("gate", &["rate"])]),
+    row("residual-slice", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
+        &[need("arrival", &["demand", "periodic"])]),
+    row("boost-choice", Text, &["round-robin", "next-pending", "most-pending", "longest-waiting"],
+        &["random", "", "round_robin"], "(known: round-robin, next-pending, most-pending, longest-waiting", &[CHOOSES]),
+    row("wait", Text, &["busy", "spin", "spin-block", "spin-yield"], &["sleep", "none", "", "Spin", "spin_block"],
+        "(known: busy, spin, spin-block, spin-yield", &[]),
+    row("spin", Text, &["immediate", "fixed", "baseline", "conditional", "adaptive-local", "adaptive-global"],
+        &["adaptive", "", "Fixed"], "(known: immediate, fixed, baseline, conditional, adaptive-local, adaptive-global",
+        &[SPINS]),
     row("spin-us", Whole, &["1", "10000"], &["0", "10001", "-1", "4294967297", "1.5", "20us", ""],
-        "it takes a whole number of us from 1 to 10000", &[("wait", "spin")]),
+        "it takes a whole number of us from 1 to 10000", &[SPINS, need("spin", &["fixed"])]),
+    row("recheck-ms", Whole, &["1", "1000"], &["0", "1001", "-1", "4294967297", "1.5", "20ms", ""],
+        "it takes a whole number of ms from 1 to 1000", &[need("wait", &["spin-block"])]),
+    row("interval-us", Whole, &["100", "100000"], &["99", "100001", "-1", "4294967396", "100.5", "1ms", ""],
+        "it takes a whole number of us from 100 to 100000", &[PULSES]),
+    row("quantum-ms", Whole, &["1", "60000"], &["0", "60001", "-1", "4294967297", "1.5", "1s", ""],
+        "it takes a whole number of ms from 1 to 60000", &[need("arrival", &["gang"])]),
+    row("rows", Whole, &["1", "1024"], &["0", "1025", "-1", "4294967297", "1.5", "five", ""],
+        "it takes a whole number from 1 to 1024", &[need("arrival", &["gang"])]),
     row("slice-us", Whole, &["100", "1000000"],
         &["99", "1000001", "-1", "4294967396", "99999999999999999999", "1e3", "20ms", ""],
         "it takes a whole number of us from 100 to 1000000", &[]),
+    row("latency-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
+        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
+    row("overhead-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
+        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
+    row("switch-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
+        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
     row("job-by", Text, &["cgroup", "session", "process"], &["user", "", "Cgroup"],
         "it takes cgroup, session or process", &[]),
+    row("gang-row", Lines, &["/a=0", "/slurm/job_7=1023", "/a=b*=5", "*=1"],
+        &["", "/a", "=1", "/a=", "/a=1024", "/a=-1", "/a=1.5", "/a=one", "/a=4294967296", "/a*b=1", "/a\nb=1"],
+        "it takes ", &[]),
     row("metrics-listen", Text, &["none"],
         &["9937", "", ":9937", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:9937", "::1:9937"],
         "it takes ADDRESS:PORT", &[]),
@@ -89,6 +141,8 @@ const SETTINGS: &[Setting] = &[
         "it takes a whole number of bytes from 0 to 16777216", &[]),
     row("control-socket", Text, &["/no/such/directory/a.sock"], &["relative.sock", "./a", ""],
         "it takes an absolute path", &[]),
+    row("seconds", Number, &[], &["0.09", "3600.5", "0", "-1", "NaN", "inf", "long", ""],
+        "it takes a number of seconds from 0.1 to 3600", &[]),
     row("config", File, &[], &[""], "a value is required", &[]),
     row("verbose", Switch, &[], &["1", "true", "false"], "no more were expected", &[]),
     row("json", Switch, &[], &["1", "true"], "no more were expected", &[]),
@@ -103,7 +157,7 @@ const fn row(
     good: &'static [&'static str],
     bad: &'static [&'static str],
     takes: &'static str,
-    needs: &'static [(&'static str, &'static str)],
+    needs: &'static [Need],
 ) -> Setting {
     Setting { flag, kind, good, bad, takes, needs }
 }
@@ -114,14 +168,16 @@ impl Setting {
     }
 
     fn key(&self) -> String {
-        self.flag.replace('-', "_")
+        self.flag.replace('-', "_") + if self.kind == Lines { "s" } else { "" }
     }
 
     /// `value` as TOML, if it can be written as what this is made of.
     fn toml(&self, value: &str) -> String {
         match self.kind {
             Text => format!("{value:?}"),
-            _ => value.to_lowercase(),
+            Number => value.to_lowercase(),
+            Lines => value.rsplit_once('=').map_or(value.into(), |(job, row)| format!("{{ {job:?} = {row} }}")),
+            _ => value.into(),
         }
     }
 
@@ -130,14 +186,20 @@ impl Setting {
         self.good.first().copied().unwrap_or("1")
     }
 
-    /// Every choice with which it has no effect, and the one that it needs instead.
+    /// Every rule under which it has no effect, the other axes being those of the default policy.
     fn moot_with(&self) -> impl Iterator<Item = (&'static str, String, &'static str)> {
-        self.needs.iter().flat_map(|&(axis, needed)| {
-            let choices = choices(axis);
-            assert!(choices.len() > 1 && choices.iter().any(|choice| choice == needed), "{axis}: {choices:?}");
-            let others = choices.into_iter().filter(move |choice| choice != needed);
-            others.map(move |choice| (axis, choice, needed))
+        self.needs.iter().flat_map(|need| {
+            let rules = choices(need.axis);
+            assert!(need.rules.iter().all(|needed| rules.iter().any(|rule| rule == needed)), "{}", need.axis);
+            let others = rules.into_iter().filter(|rule| !need.rules.contains(&rule.as_str()));
+            others.map(|rule| (need.axis, rule, need.rules[0]))
         })
+    }
+
+    /// The first of its needs that `policy` does not meet.
+    fn unmet(&self, policy: &Value) -> Option<&'static Need> {
+        let is = |axis: &str, rules: &[&str]| policy[axis].as_str().is_some_and(|rule| rules.contains(&rule));
+        self.needs.iter().find(|need| !is(need.axis, need.rules) && !is(need.or.0, need.or.1))
     }
 }
 
@@ -223,7 +285,8 @@ fn a_flag_without_a_value_or_given_twice_is_refused() {
         for setting in SETTINGS.iter().filter(|setting| flags.contains(setting.flag)) {
             let flag = setting.arg();
             let given: &[&str] = if setting.kind == Switch { &[&flag] } else { &[&flag, setting.any()] };
-            refuses(&[&command[..], given, given].concat(), &[&flag, "cannot be used multiple times"]);
+            let says = if setting.kind == Lines { "is given twice" } else { "cannot be used multiple times" };
+            refuses(&[&command[..], given, given].concat(), &[&flag, says]);
             if setting.kind != Switch {
                 refuses(&[&command[..], &[&flag]].concat(), &[&flag, "a value is required"]);
             }
@@ -236,7 +299,8 @@ fn a_value_that_a_flag_takes_is_not_refused() {
     for setting in SETTINGS {
         let (flag, key) = (setting.arg(), setting.key());
         for value in setting.good {
-            let needs: Vec<String> = setting.needs.iter().map(|(axis, choice)| format!("--{axis}={choice}")).collect();
+            let needs: Vec<String> =
+                setting.needs.iter().map(|need| format!("--{}={}", need.axis, need.rules[0])).collect();
             let needs: Vec<&str> = needs.iter().map(String::as_str).collect();
             accepts(&[&needs[..], &[&flag, value]].concat());
             let config = Config::new(format!("{key} = {}\n", setting.toml(value)));
@@ -284,9 +348,7 @@ fn what_has_no_effect_with_the_rest_is_refused() {
         }
         for (name, preset) in presets::all() {
             let has = serde_json::to_value(preset.policy.view()).unwrap();
-            let Some((axis, needed)) = setting.needs.iter().find(|(axis, needed)| has[axis] != **needed) else {
-                continue;
-            };
+            let Some(Need { axis, rules: [needed, ..], .. }) = setting.unmet(&has) else { continue };
             let choice = has[axis].as_str().unwrap();
             let line = format!("it has no effect with {axis} '{choice}' (leave it out, or choose {axis} '{needed}')");
             refuses(&["run", "--policy", name, &flag, value], &[&format!("{flag}: {line}")]);
@@ -314,7 +376,7 @@ fn what_has_no_effect_with_the_policy_in_force_is_refused() {
             let wanted = format!("{flag}: it has no effect with {axis} '{choice}'");
             refuses(&[&format!("--{axis}"), &choice, &flag, value], &wanted);
         }
-        if setting.needs.contains(&("arrival", "demand")) {
+        if let [Need { axis: "arrival", .. }, ..] = setting.needs {
             refuses(&["local", &flag, value], &format!("{flag}: it has no effect with arrival 'none'"));
         }
     }
@@ -323,9 +385,41 @@ fn what_has_no_effect_with_the_policy_in_force_is_refused() {
 }
 
 #[test]
+fn a_row_is_given_to_a_job_that_can_be_there_and_once() {
+    let both = ["run", "--gang-row", "/a=1", "--gang-row", "/a*=1"];
+    accepts(&both[1..]);
+    refuses(&[&both[..], &["--gang-row", "/a=2"]].concat(), &["--gang-row: '/a' is given twice"]);
+    for (job_by, name) in [("cgroup", "a"), ("cgroup", "session:1"), ("session", "/a"), ("process", "session:*")] {
+        let line = format!("'{name}' is no job by {job_by} (a name starts with '");
+        refuses(&["run", "--job-by", job_by, "--gang-row", &format!("{name}=1")], &[&format!("--gang-row: {line}")]);
+        let text = format!("job_by = \"{job_by}\"\n[gang_rows]\n\n\"{name}\" = 1\n");
+        refuses_config(&text, &format!(":4: gang_rows: {line}"));
+    }
+    accepts(&["--job-by", "session", "--gang-row", "session:7=1", "--gang-row", "*=2"]);
+    // Flag and file may name the same job: the flag wins.
+    let config = Config::new("[gang_rows]\n\"/a\" = 1\n\"/b/*\" = 2\n");
+    accepts(&["--config", config.path(), "--gang-row", "/a=2"]);
+    for (text, wanted) in [
+        (
+            "[gang_rows]\n\"/a\" = 1\n\"/b\" = 1024\n",
+            ":3: gang_rows: '/b': 1024 is out of range: it takes a whole number",
+        ),
+        ("[gang_rows]\n\"/a\" = 1\n\"/a\" = 2\n", ":3: \"/a\": duplicate key"),
+        ("[gang_rows]\n\"/a\" = \"1\"\n", ":2: \"/a\": invalid type: string \"1\", expected a whole number"),
+        ("[gang_rows]\n\"\" = 1\n", ":2: gang_rows: '': it takes a job's name"),
+        ("[gang_rows]\n\"/a*b\" = 1\n", ":2: gang_rows: '/a*b': it takes a job's name"),
+        ("[gang_rows]\n\"/a\" = 1\nslice_us = 1000\n", ":3: gang_rows: 'slice_us' is no job by cgroup"),
+        ("gang_rows = 1\n", ":1: gang_rows: invalid type: integer `1`, expected a table"),
+        ("[[gang_rows]]\n\"/a\" = 1\n", ":1: gang_rows: invalid type: "),
+    ] {
+        refuses_config(text, wanted);
+    }
+}
+
+#[test]
 fn what_nobody_knows_is_refused() {
-    refuses(&["run", "--policy", "dsc"], &["--policy: unknown policy 'dsc'", "known: dcs"]);
-    refuses(&["policy", "set", "dsc"], &["unknown policy 'dsc'", "known: dcs"]);
+    refuses(&["run", "--policy", "dsc"], &["--policy: unknown policy 'dsc'", "known: cc, dcs"]);
+    refuses(&["policy", "set", "dsc"], &["unknown policy 'dsc'", "known: cc, dcs"]);
     refuses(&["policy", "set"], &["nothing to set"]);
     refuses(&["policy", "set", "--json"], &["nothing to set"]);
     refuses(&["policy", "set", "dcs", "local"], &["local"]);
@@ -381,7 +475,8 @@ fn a_value_that_a_key_does_not_take_is_named_with_its_line() {
             Text => &["1", "1.5", "true", "[\"a\"]", "{ a = 1 }", "1979-05-27"],
             Whole => &["\"1\"", "1.5", "1.0", "true", "[1]", "{ a = 1 }"],
             Number => &["\"1\"", "true", "[1]", "{ a = 1 }", "1979-05-27"],
-            Switch => &["1", "0", "\"true\"", "[true]"],
+            Truth | Switch => &["1", "0", "\"true\"", "[true]"],
+            Lines => &["1", "\"/a=1\"", "true", "[1]", "{ \"/a\" = \"1\" }", "{ \"/a\" = [1] }"],
             File => continue,
         };
         for value in wrong_type {
@@ -390,8 +485,15 @@ fn a_value_that_a_key_does_not_take_is_named_with_its_line() {
         for value in setting.bad.iter().filter(|_| setting.kind != Switch) {
             let text = format!("# {key} = 1\n{key} = {}\n", setting.toml(value));
             refuses_config(&text, &format!(":2: {key}: "));
-            let is_number = setting.kind == Number && value.parse::<f64>().is_ok();
-            if setting.kind == Text || is_number || value.parse::<i64>().is_ok() {
+            let says = match setting.kind {
+                Text => true,
+                Number => value.parse::<f64>().is_ok(),
+                Whole => value.parse::<i64>().is_ok(),
+                // They are of another type, or no TOML.
+                Truth | Switch | File => false,
+                Lines => value.rsplit_once('=').is_some_and(|(_, row)| row.parse::<i64>().is_ok()),
+            };
+            if says {
                 let (message, _) = error_of_config(&text, &[]);
                 assert!(message.contains(setting.takes), "{text:?}: {message}");
             }
@@ -456,7 +558,7 @@ fn a_policy_by_flag_does_not_hide_what_is_wrong_in_the_configuration() {
     for (text, wanted) in [
         ("gate = \"rate\"\nh_ms = 1\n", ":2: h_ms: it has no effect with gate 'rate'"),
         ("arrival = \"none\"\nh_ms = 1\n", ":2: h_ms: it has no effect with arrival 'none'"),
-        ("wait = \"none\"\nspin_us = 1\n", ":2: spin_us: it has no effect with wait 'none'"),
+        ("wait = \"busy\"\nspin_us = 1\n", ":2: spin_us: it has no effect with wait 'busy'"),
         ("policy = \"dsc\"\n", ":1: policy: unknown policy 'dsc'"),
         ("[h_ms]\na = 1\n", ":1: h_ms: invalid type"),
     ] {
@@ -513,7 +615,8 @@ fn without_a_running_scheduler_its_clients_say_so() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("a.sock");
     let socket = socket.to_str().unwrap();
-    for command in [&["status"][..], &["status", "--json"], &["policy", "show"], &["policy", "set", "local"]] {
+    let policy = [&["policy", "show"][..], &["policy", "recommend"], &["policy", "set", "local"]];
+    for command in [&["status"][..], &["status", "--json"]].iter().chain(&policy) {
         let mut args = command.to_vec();
         args.extend(["--control-socket", socket]);
         let (message, code) = error_of(&args);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The benchmark's processes measure what they should, with no scheduler loaded: a token goes round, CPU
-//! time is shared with a competitor, and nothing outlasts its time.
+//! The benchmark's processes measure what they should, with no scheduler loaded: a token goes round, or one
+//! for each thread, with work in between or without, CPU time is shared with a competitor, and nothing
+//! outlasts its time.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +12,7 @@ fn bench(args: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_scx_cosched"))
         .arg("bench")
         .args(args)
+        .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -69,6 +72,78 @@ fn token_and_hog_share_a_cpu() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
+/// A run of both sides on one CPU: what the one that starts the tokens reports, and the other.
+fn run_both(args: &[&str]) -> [String; 2] {
+    let cpu = cpu();
+    let args = [["--seconds", "0.5", "--warm-up", "0.1", "--cpu", &cpu].as_slice(), args].concat();
+    let (waiting, address) = listener(&args);
+    let starting = bench(&[&["token", "--connect", &address], args.as_slice()].concat());
+    [starting, waiting].map(succeed)
+}
+
+#[test]
+fn the_time_of_all_threads_is_counted_once() {
+    for receiver in ["spin", "block"] {
+        let reports = run_both(&["--threads", "3", "--receiver", receiver]);
+        assert!(figure(&reports[0], "round trips ") >= 1.0, "{reports:?}");
+        assert!(!reports[1].contains("round trips"), "{reports:?}");
+        let used = reports.each_ref().map(|report| figure(report, "CPU time"));
+        assert!(used.iter().all(|&seconds| seconds > 0.0), "{used:?}");
+        assert!(used.iter().sum::<f64>() < 0.7, "one CPU has no more to give in 0.5 s: {used:?}");
+    }
+}
+
+/// What the process consists of: its tasks' CPUs, a line each, and how many sockets it has.
+fn anatomy(child: &Child) -> (Vec<String>, usize) {
+    let proc = format!("/proc/{}", child.id());
+    let entries = |of: &str| fs::read_dir(format!("{proc}/{of}")).unwrap().map(|entry| entry.unwrap().path());
+    let cpus = |status: String| {
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.unwrap().trim().to_owned()
+    };
+    // A task or a file may go while it is looked at.
+    let tasks = entries("task").filter_map(|task| fs::read_to_string(task.join("status")).ok()).map(cpus);
+    let links = entries("fd").filter_map(|fd| fs::read_link(fd).ok());
+    (tasks.collect(), links.filter(|link| link.to_string_lossy().starts_with("socket:")).count())
+}
+
+#[test]
+fn each_thread_has_a_connection_and_stays_on_the_cpu() {
+    let cpu = cpu();
+    let args = ["--seconds", "60", "--threads", "3", "--receiver", "block", "--cpu", &cpu];
+    let (waiting, address) = listener(&args);
+    let mut starting = bench(&[["token", "--connect", &address].as_slice(), &args].concat());
+    let wanted = (vec![cpu; 3], 3);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    for side in [&starting, &waiting] {
+        // They meet and start their threads first. Who listens has one more socket until all have come.
+        while anatomy(side) != wanted {
+            assert!(Instant::now() < deadline, "{:?} instead of {wanted:?}", anatomy(side));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    starting.kill().unwrap();
+    starting.wait().unwrap();
+    let Output { status, stderr, .. } = waiting.wait_with_output().unwrap();
+    let error = String::from_utf8(stderr).unwrap();
+    assert!(!status.success() && error.contains("the peer left before the measurement was over"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn work_between_messages_takes_its_time() {
+    for receiver in ["spin", "block"] {
+        let [starting, waiting] = run_both(&["--compute-us", "5000", "--receiver", receiver]);
+        let trips = figure(&starting, "round trips ");
+        // Two times 5 ms of one CPU for each make 50 in half a second, and thousands without. A machine that
+        // is busy elsewhere makes fewer; one that was so only while the loop was calibrated makes a few more.
+        assert!((1.0..=400.0).contains(&trips), "{starting}");
+        let used = [starting, waiting].map(|report| figure(&report, "CPU time"));
+        assert!(used.iter().all(|&seconds| seconds > 0.0), "{used:?}");
+    }
+}
+
 #[test]
 fn a_peer_that_leaves_ends_it() {
     let begun = Instant::now();
@@ -93,6 +168,9 @@ fn says_what_is_wrong_with_its_arguments() {
         (vec!["token", "--listen", "nowhere"], "nowhere"),
         (vec!["token", "--listen", "127.0.0.1:0", "--connect", "127.0.0.1:1"], "--connect"),
         (vec!["token", "--listen", "127.0.0.1:0", "--receiver", "nap"], "nap"),
+        (vec!["token", "--listen", "127.0.0.1:0", "--threads", "0"], "0 is not in 1..=64"),
+        (vec!["token", "--listen", "127.0.0.1:0", "--threads", "65"], "65 is not in 1..=64"),
+        (vec!["token", "--listen", "127.0.0.1:0", "--compute-us", "100001"], "100001 is not in 0..=100000"),
         (vec!["hog", "--seconds", "0"], "0.1 s is the least"),
         (vec!["hog", "--cpu", "100000"], "100000"),
         (vec!["demo", "--testbed", "three"], "three"),
@@ -100,6 +178,7 @@ fn says_what_is_wrong_with_its_arguments() {
         (vec!["demo", "--schedulers", "eevdf,nonsense"], "unknown policy 'nonsense' (known: "),
         (vec!["demo", "--testbed", "two", "--node", "0"], "--peer"),
         (vec!["policies", "--scenarios", "spin-4,nap-4"], "'nap-4' is no scenario: "),
+        (vec!["policies", "--scenarios", "spin-2x2-t65"], "'spin-2x2-t65' is no scenario: "),
         (vec!["policies", "--schedulers", "peer:x"], "'peer:x' is no peer: peer:NAME=/path/to/binary is wanted"),
         (vec!["policies", "--schedulers", "peer:x=/nowhere"], "'/nowhere' is no program that can be run"),
         (vec!["policies", "--out", "/nowhere/summary.json"], "--out /nowhere/summary.json: give a file"),
@@ -133,6 +212,14 @@ fn the_plan_is_listed_and_not_carried_out() {
 }
 
 #[test]
+fn every_kind_of_job_in_the_plan_is_measured_alone() {
+    let args = ["--scenarios", "spin-2x2-t3-mixed,block-1x4", "--schedulers", "eevdf", "--repeats", "1"];
+    let plan = succeed(bench(&[&["policies", "--dry-run"], args.as_slice()].concat()));
+    let scenarios: Vec<&str> = plan.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(scenarios, ["spin-0-t3", "spin-0-200us-t3", "block-0", "spin-2x2-mixed-t3", "block-4"]);
+}
+
+#[test]
 fn two_jobs_at_once_have_a_row_each() {
     let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap();
     // Fails rather than skips: a test that is skipped is one that nobody misses.
@@ -140,17 +227,24 @@ fn two_jobs_at_once_have_a_row_each() {
     assert!(both, "this test needs two CPUs, 0 and 1, which are the two nodes: run it where it may use both");
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("summary.json");
-    let args = ["--scenarios", "spin-2x1", "--schedulers", "eevdf", "--repeats", "1", "--seconds", "0.3"];
+    let args = ["--scenarios", "spin-2x1-mixed-t2", "--schedulers", "eevdf", "--repeats", "1", "--seconds", "0.5"];
     let text = succeed(bench(&[&["policies", "--out", out.to_str().unwrap()], args.as_slice()].concat()));
-    assert!(text.contains("1 of 2"), "{text}");
+    assert!(text.contains("1 of 2") && text.contains("scenario, all jobs"), "{text}");
 
-    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
     let rows = summary["results"].as_array().unwrap();
     let brief = |key: &str| rows.iter().map(|row| row[key].as_u64().unwrap()).collect::<Vec<_>>();
-    assert_eq!((brief("jobs"), brief("job")), (vec![1, 2, 2], vec![0, 0, 1]));
-    assert_eq!(brief("competitors"), [0, 1, 1]);
+    assert_eq!((brief("jobs"), brief("job")), (vec![1, 1, 2, 2], vec![0, 0, 0, 1]));
+    assert_eq!((brief("competitors"), brief("threads")), (vec![0, 0, 1, 1], vec![2; 4]));
+    assert_eq!(brief("compute_us"), [0, 200, 0, 200]);
+    let rate = |row: &serde_json::Value| row["round_trips_per_s"]["median"].as_f64().unwrap();
+    let both = rate(&rows[2]) + rate(&rows[3]);
+    // There is one run, so the total is that of the medians; a sum may be rounded otherwise.
+    assert!(rows[2..].iter().all(|row| (row["total_round_trips_per_s"].as_f64().unwrap() / both - 1.0).abs() < 1e-9));
+    assert!(rows[..2].iter().all(|row| row.get("total_round_trips_per_s").is_none()));
     for row in rows {
-        assert!(row["round_trips_per_s"]["median"].as_f64().unwrap() > 0.0, "{row}");
+        assert_eq!((&row["gate"], &row["wait"]), (&"none".into(), &"none".into()), "{row}");
+        assert!(rate(row) > 0.0, "{row}");
         assert!(row["cpu_share"].as_f64().unwrap() > 0.0, "{row}");
     }
 }

@@ -63,20 +63,53 @@ fn status_and_policy_go_over_it() {
     let set = json(&["policy", "set", "--gate", "rate", "--rate-exponent", "-1", "--json", at[0], at[1]]);
     assert_eq!(set["name"], "dcs+gate=rate+rate_exponent=-1+rate_constant_ms=0+slice_us=5000");
     assert_eq!(set["h_ms"], Value::Null);
+    let set = json(&["policy", "set", "implicit", "--latency-us", "9", "--json", at[0], at[1]]);
+    assert_eq!((&set["name"], &set["gate"]), (&"implicit+latency_us=9".into(), &"always".into()));
+    let costs = json(&["status", "--json", at[0], at[1]])["costs"].clone();
+    assert_eq!((&costs["latency_us"], &costs["source"]), (&9.0.into(), &"measured, but L set by hand".into()));
     let set = json(&["policy", "set", "local", "--json", at[0], at[1]]);
     assert_eq!((&set["name"], &set["arrival"]), (&"local".into(), &"none".into()));
 
     let text = String::from_utf8(scx_cosched(&["status", at[0], at[1]]).stdout).unwrap();
     for part in [
-        "policy          local (arrival none",
+        "policy          local (arrival none, gate always, wait busy, slice_us=20000)",
+        "costs           L ",
+        " us (measured)",
         "/slurm/job_7",
         "on_tcp_poll",
         "1.200",
         "quoted\\name\"\\n",
         "10.0 MiB resident",
+        "runnable        9 tasks on 2 CPUs, 5 on the one with most",
+        "gang skew       mean 12.3 us, max 0.8 ms of 400 turns",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
+}
+
+#[test]
+fn a_recommendation_changes_nothing() {
+    needs_root();
+    let (_dir, path, _control) = serve();
+    let at = ["--control-socket", path.to_str().unwrap(), "--seconds", "0.2"];
+    let recommend = [&["policy", "recommend"], &at[..]].concat();
+
+    // The counters of this one never move.
+    let advice = json(&[&recommend[..], &["--json"]].concat());
+    assert_eq!((&advice["preset"], &advice["confidence"]), (&"local".into(), &"high".into()));
+    assert_eq!(advice["reasons"], serde_json::json!(["no message arrived"]));
+    assert_eq!((&advice["figures"]["messages"], &advice["figures"]["tasks_per_busy_cpu"]), (&0.into(), &4.5.into()));
+
+    let text = String::from_utf8(scx_cosched(&recommend).stdout).unwrap();
+    for part in [
+        "advice      local (policy set local), dcs is in force\n",
+        "reasons     no message arrived\n",
+        "judged by   0 messages in 0.",
+        "\n            runnable tasks on a busy CPU: 4.50\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert_eq!(json(&["policy", "show", "--json", at[0], at[1]])["name"], "dcs");
 }
 
 #[test]
@@ -94,9 +127,17 @@ fn a_change_that_is_refused_changes_nothing() {
         assert_eq!(json(&["policy", "show", "--json", at[0], at[1]])["name"], "dcs");
     }
     // Past the client's own checks.
-    for change in
-        [r#"{"h_ms":1e12}"#, r#"{"slice_us":1}"#, r#"{"name":"dsc"}"#, r#"{"h":1}"#, r#"{"rate_exponent":99}"#]
-    {
+    for change in [
+        r#"{"h_ms":1e12}"#,
+        r#"{"slice_us":1}"#,
+        r#"{"name":"dsc"}"#,
+        r#"{"h":1}"#,
+        r#"{"rate_exponent":99}"#,
+        r#"{"gate":"open"}"#,
+        r#"{"residual_slice":1}"#,
+        r#"{"name":"sb","latency_us":1}"#,
+        r#"{"slice_us":-1}"#,
+    ] {
         let line = format!("{{\"request\":\"set_policy\",\"change\":{change}}}\n");
         assert!(exchange(&path, line.as_bytes())["error"].is_string(), "{change}");
         assert_eq!(json(&["policy", "show", "--json", at[0], at[1]])["name"], "dcs");

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the rules decide the same in the kernel and natively, grant for as long, and let wait for as long, bit for
-//! bit. The same random rows go through a BPF program, by test_run on this machine's kernel, and through the native functions.
+//! Claim: the rules answer the same in the kernel and natively, bit for bit. The same random rows go through a BPF
+//! program, by test_run on this machine's kernel, and through the native functions.
 //!
 //! It needs root and BTF, not sched_ext.
 
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 
 use libbpf_rs::ProgramInput;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use scx_cosched::bpf::intf::{cosched_demand, cosched_policy, cosched_wait_history};
+use random::Random;
+use rules::{cosched_candidate, cosched_demand, cosched_policy, cosched_wait_history, cosched_window};
 use scx_cosched::native;
+
+#[path = "common/random.rs"]
+mod random;
+#[path = "common/rules.rs"]
+mod rules;
 
 #[allow(dead_code, clippy::all)]
 mod skel {
@@ -19,108 +26,175 @@ mod skel {
 const ROWS: usize = 500_000;
 const SEED: u64 = 0x5ca1_ab1e_0ddb_a115;
 
+/// struct policy_answers of tests/policy_rows.bpf.c.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Answers {
+    reason: u64,
+    slice_ns: u64,
+    begin_ns: u64,
+    spin_ns: u64,
+    goes_on: u64,
+    epoch_next: u64,
+    epoch_adopted: u64,
+    rank: u64,
+    prefers: u64,
+    row_at: u64,
+    rest_ns: u64,
+    row_of: u64,
+}
+
 /// struct policy_row of tests/policy_rows.bpf.c.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Row {
     policy: cosched_policy,
     demand: cosched_demand,
-    /// Before a wait; the program answers with that after it.
+    candidate: cosched_candidate,
+    best: cosched_candidate,
+    window: cosched_window,
     history: cosched_wait_history,
-    /// 0 or 1: at the end of that wait.
+    heard_us: u32,
     message_came: u64,
-    /// For how long it would spin: the program's second answer.
-    spin_ns: u64,
-    /// For how long the boost would last: the program's third answer.
-    slice_ns: u64,
+    time_ns: u64,
+    number: u64,
+    answers: Answers,
 }
 
-/// splitmix64: the rows are the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    /// A number of any size, or one at an end of a range: there the arithmetic has its corners.
-    fn number(&mut self) -> u64 {
-        const CORNERS: [u64; 9] =
-            [0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64, 1 << 32, (1 << 32) - 1, u64::MAX - 1, 1 << 62];
-        match self.below(4) {
-            0 => CORNERS[self.below(CORNERS.len() as u64) as usize],
-            1 => self.below(1 << 30),
-            _ => {
-                let shift = self.below(64);
-                self.next() >> shift
-            }
-        }
-    }
-
-    fn signed(&mut self) -> i64 {
-        let number = self.number() as i64;
-        if self.below(2) == 0 { number } else { number.wrapping_neg() }
-    }
-
-    fn row(&mut self) -> Row {
-        let exponent = match self.below(4) {
-            0 => self.next() as i32,
-            1 => [i32::MIN, i32::MAX, -64, 64, -63, 63][self.below(6) as usize],
-            _ => self.below(140) as i32 - 70,
-        };
-        let (receiver_ran_ns, running_ran_ns) = (self.signed(), self.signed());
-        // Random times are far apart. What h decides is near the lag, and after a denial near twice the lag.
-        let lag = running_ran_ns.wrapping_sub(receiver_ran_ns);
-        let h_ns = match self.below(4) {
-            0 => lag.wrapping_mul(1 + self.below(2) as i64).wrapping_add(self.below(5) as i64 - 2),
-            _ => self.signed(),
-        };
-        Row {
-            policy: cosched_policy {
-                arrival: if self.below(16) == 0 { self.below(4) as u32 } else { 1 },
-                gate: self.below(4) as u32,
-                slice_ns: self.number(),
-                h_ns,
-                rate_constant_ns: self.signed(),
-                rate_exponent: exponent,
-                wait: self.below(3) as u32,
-                spin_ns: self.number(),
-            },
-            demand: cosched_demand {
-                now_ns: self.number(),
-                last_boost_ns: self.number(),
-                receiver_ran_ns,
-                running_ran_ns,
-                nr_runnable: self.number() as u32,
-                max_lead_ns: if self.below(2) == 0 { u64::MAX } else { self.number() },
-                denied: if self.below(2) == 0 { 0 } else { self.number() as u32 },
-            },
-            history: cosched_wait_history {
-                skips: if self.below(2) == 0 { self.below(300) as u32 } else { self.number() as u32 },
-                skips_left: if self.below(2) == 0 { 0 } else { self.number() as u32 },
-            },
-            message_came: self.below(2),
+impl Row {
+    fn random(random: &mut Random) -> Row {
+        let (policy, demand, window) = (random.policy(), random.demand(), random.window());
+        let mut row = Row {
+            policy,
+            demand,
+            candidate: random.candidate(),
+            best: random.candidate(),
+            window,
+            history: random.history(),
+            heard_us: random.number() as u32,
+            message_came: random.below(2),
+            time_ns: random.number(),
+            number: random.number(),
             // Garbage, so that an answer that the program did not write is not taken for one.
-            spin_ns: self.next(),
-            slice_ns: self.next(),
+            answers: Answers {
+                reason: random.next(),
+                slice_ns: random.next(),
+                begin_ns: random.next(),
+                spin_ns: random.next(),
+                goes_on: random.next(),
+                epoch_next: random.next(),
+                epoch_adopted: random.next(),
+                rank: random.next(),
+                prefers: random.next(),
+                row_at: random.next(),
+                rest_ns: random.next(),
+                row_of: random.next(),
+            },
+        };
+        row.bring_together(random);
+        row
+    }
+
+    /// Random numbers are far apart, and what the rules decide is near where two of them are equal.
+    fn bring_together(&mut self, random: &mut Random) {
+        let Row { policy, demand, .. } = self;
+        let lag = demand.running_ran_ns.wrapping_sub(demand.receiver_ran_ns);
+        if random.below(4) == 0 {
+            // h: near the lag, and after a denial near twice the lag.
+            policy.h_ns = lag.wrapping_mul(1 + random.below(2) as i64).wrapping_add(random.below(5) as i64 - 2);
+        }
+        if random.below(2) == 0 {
+            let bound = u128::from(demand.fair_ns) * u128::from(policy.target_permille) / 1000;
+            let off = u128::from(1000 + random.below(80)) * bound / 1040;
+            demand.cpu_ns = u64::try_from(off).unwrap_or(u64::MAX);
+        }
+        if random.below(2) == 0 {
+            demand.message_epoch = demand.node_epoch.wrapping_add(random.below(3)).wrapping_sub(1);
+        }
+        if random.below(2) == 0 {
+            policy.switch_ns = u64::from(self.history.waits_us[0]) * 100 + random.below(3);
+        }
+        if random.below(2) == 0 {
+            self.time_ns = policy.switch_ns.wrapping_mul(3).wrapping_add(policy.overhead_ns.wrapping_mul(2));
+            self.time_ns = self.time_ns.wrapping_add(random.below(3)).wrapping_sub(1);
+        }
+        if random.below(2) == 0 {
+            demand.now_ns = self.window.stepped_ns.wrapping_add(random.below(50 * 125_000_000));
         }
     }
-}
 
-fn fields(history: &cosched_wait_history) -> (u32, u32) {
-    (history.skips, history.skips_left)
+    /// What the native functions make of it.
+    fn natively(mut self) -> Row {
+        let Row { policy, demand, candidate, best, .. } = self;
+        let (history, window) = (&mut self.history, &mut self.window);
+        let begin_ns = native::wait_begin(&policy, history);
+        native::wait_end(&policy, history, self.message_came != 0);
+        native::spin_learn(&policy, history, self.time_ns);
+        native::spin_hear(history, self.heard_us);
+        native::window_add(window, &policy, demand.now_ns, demand.cpu_ns, demand.fair_ns);
+        self.answers = Answers {
+            reason: native::decide(&policy, &demand).into(),
+            slice_ns: native::slice(&policy, &demand),
+            begin_ns,
+            spin_ns: native::spin_ns(&policy, history),
+            goes_on: native::spin_goes_on(&policy, self.time_ns).into(),
+            epoch_next: native::epoch_next(demand.node_epoch, self.number as u32),
+            epoch_adopted: native::epoch_adopt(demand.node_epoch, demand.message_epoch),
+            rank: native::choice_rank(policy.choice, &candidate).into(),
+            prefers: native::choice_prefers(policy.choice, &candidate, &best).into(),
+            row_at: native::gang_row_at(&policy, self.time_ns).into(),
+            rest_ns: native::gang_rest_ns(&policy, self.time_ns),
+            row_of: native::gang_row_of(&policy, self.number).into(),
+        };
+        self
+    }
+
+    /// As bytes, of which all mean something: there is no padding.
+    fn bytes(&mut self) -> &mut [u8] {
+        const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>() + size_of::<Answers>();
+        const TASK: usize = 2 * size_of::<cosched_candidate>() + size_of::<cosched_window>();
+        const WAIT: usize = size_of::<cosched_wait_history>() + 4 + 3 * 8;
+        const { assert!(size_of::<Row>() == RULES + TASK + WAIT) };
+        // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
+        unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
+    }
+
+    /// Which of the ways that a row can take it took, `self` being what became of `before`.
+    fn ways(&self, before: &Row) -> Vec<&'static str> {
+        let Answers { slice_ns, begin_ns, spin_ns, goes_on, rank, prefers, .. } = self.answers;
+        let first_asked = cosched_demand { denied: 0, ..self.demand };
+        let baseline = cosched_policy { spin: 2, ..self.policy };
+        let (window, was) = (&self.window, &before.window);
+        let taken = [
+            ("are cut short", slice_ns > 0 && slice_ns < self.policy.slice_ns),
+            (
+                "are denied for an earlier denial",
+                self.answers.reason != u64::from(native::decide(&self.policy, &first_asked)),
+            ),
+            ("spin", begin_ns > 0),
+            ("skip a spin", begin_ns == 0 && spin_ns > 0),
+            ("spin for an imbalance", self.policy.spin > 3 && spin_ns > native::spin_ns(&baseline, &self.history)),
+            ("spin on", goes_on > 0),
+            ("do not spin on under the rule that could", goes_on == 0 && self.policy.spin == 3),
+            (
+                "learn in an old place",
+                self.history.nr_waits == before.history.nr_waits + 1 && before.history.nr_waits > 20,
+            ),
+            (
+                "forget a part",
+                window.stepped_ns > was.stepped_ns && was.cpu_ns > 0 && window.cpu_ns > self.demand.cpu_ns,
+            ),
+            ("lose credit", window.fair_ns < self.demand.fair_ns),
+            ("are preferred", rank > 0 && prefers > 0),
+            ("are not preferred", rank > 0 && prefers == 0),
+            ("have no rank", rank == 0),
+        ];
+        taken.iter().filter(|(_, took)| *took).map(|(name, _)| *name).collect()
+    }
 }
 
 #[test]
-fn the_kernel_and_the_native_build_decide_alike() {
+fn the_kernel_and_the_native_build_answer_alike() {
     assert!(nix::unistd::geteuid().is_root(), "this test loads a BPF program: run `make test` as root");
     let mut object = MaybeUninit::uninit();
     let mut open = skel::PolicyRowsSkelBuilder::default().open(&mut object).expect("the object opens");
@@ -131,36 +205,25 @@ fn the_kernel_and_the_native_build_decide_alike() {
     }
     let skel = open.load().expect("the object loads");
 
-    let mut random = Random(SEED);
-    let mut seen = vec![0u32; native::reasons().len()];
-    let (mut cut_short, mut held_back, mut spun) = (0u32, 0u32, 0u32);
+    let mut random = Random::new(SEED);
+    let mut ways: BTreeMap<&str, usize> = native::reasons().iter().map(|r| (r.name, 0)).collect();
+    ways.remove("starving"); // the scheduler's, not a gate's
     for n in 0..ROWS {
-        let row = random.row();
-        let mut context = row;
-        // SAFETY: Row is integers without padding, and context outlives the slice.
-        let bytes = unsafe { std::slice::from_raw_parts_mut((&raw mut context).cast::<u8>(), size_of::<Row>()) };
-        let input = ProgramInput { context_in: Some(bytes), ..Default::default() };
-        let kernel = skel.progs.decide_row.test_run(input).expect("the program runs").return_value;
-        let native = native::decide(&row.policy, &row.demand);
-        let slice_ns = native::slice(&row.policy, &row.demand);
-        let mut history = row.history;
-        let spin_ns = native::wait_begin(&row.policy, &mut history);
-        native::wait_end(&row.policy, &mut history, row.message_came != 0);
-        assert_eq!((kernel, context.slice_ns), (native, slice_ns), "row {n}: {row:?}");
-        assert_eq!((context.spin_ns, fields(&context.history)), (spin_ns, fields(&history)), "row {n}: {row:?}");
+        let mut row = Row::random(&mut random);
+        let before = row;
+        let mut natively = row.natively();
+        let input = ProgramInput { context_in: Some(row.bytes()), ..Default::default() };
+        skel.progs.decide_row.test_run(input).expect("the program runs");
+        let alike = row.bytes() == natively.bytes();
+        assert!(alike, "row {n}, before: {before:?}\nkernel: {row:?}\nnatively: {natively:?}");
 
-        let first_asked = cosched_demand { denied: 0, ..row.demand };
-        seen[native as usize] += 1;
-        spun += u32::from(spin_ns > 0);
-        cut_short += u32::from(slice_ns > 0 && slice_ns < row.policy.slice_ns);
-        held_back += u32::from(native != native::decide(&row.policy, &first_asked));
+        let reason = native::reasons()[row.answers.reason as usize].name;
+        for way in row.ways(&before).into_iter().chain([reason]) {
+            *ways.entry(way).or_default() += 1;
+        }
     }
-
-    // Rows that all took the same way would prove little. "starving" is the scheduler's, not a gate's.
-    for (reason, count) in native::reasons().iter().zip(&seen).filter(|(r, _)| r.name != "starving") {
-        assert!(*count > ROWS as u32 / 200, "only {count} rows of {ROWS} were decided by {}", reason.name);
+    // Rows that all took the same way would prove little.
+    for (way, rows) in &ways {
+        assert!(*rows > ROWS / 200, "only {rows} rows of {ROWS}: {way}");
     }
-    assert!(cut_short > ROWS as u32 / 200, "only {cut_short} rows of {ROWS} had less than a slice");
-    assert!(spun > ROWS as u32 / 200, "only {spun} rows of {ROWS} spun");
-    assert!(held_back > ROWS as u32 / 200, "only {held_back} rows of {ROWS} were denied for an earlier denial");
 }

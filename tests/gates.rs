@@ -3,44 +3,20 @@
 //! stays open, and for no input do they wrap, crash or turn "never" into "always".
 
 use proptest::prelude::*;
-use scx_cosched::bpf::intf::{
-    COSCHED_MAX_CPUS, cosched_arrival_COSCHED_ARRIVAL_DEMAND as DEMAND, cosched_arrival_COSCHED_ARRIVAL_NONE as NONE,
-    cosched_demand, cosched_gate_COSCHED_GATE_ALWAYS as ALWAYS, cosched_gate_COSCHED_GATE_EQUALIZING as EQUALIZING,
-    cosched_gate_COSCHED_GATE_RATE as RATE, cosched_policy, cosched_wait_COSCHED_WAIT_NONE as NO_WAIT,
+use rules::{
+    ALWAYS, AUTO, BUSY, COSCHED_SCALE_SHIFT, DEMAND, EPOCHS, EQUAL_WEIGHTS, EQUALIZING, GANG, GATES, IDLE, NONE,
+    PERIODIC, POLICY, RATE, SPIN_BLOCK, SPIN_YIELD, any_demand, any_policy, cosched_demand, cosched_policy, grants,
+    reason,
 };
 use scx_cosched::native;
+
+#[path = "common/rules.rs"]
+mod rules;
 
 const MS: i64 = 1_000_000;
 
 fn policy(gate: u32) -> cosched_policy {
-    cosched_policy {
-        arrival: DEMAND,
-        gate,
-        slice_ns: 20 * MS as u64,
-        h_ns: 0,
-        rate_constant_ns: 0,
-        rate_exponent: 0,
-        wait: NO_WAIT,
-        spin_ns: 0,
-    }
-}
-
-const IDLE: cosched_demand = cosched_demand {
-    now_ns: 0,
-    last_boost_ns: 0,
-    receiver_ran_ns: 0,
-    running_ran_ns: 0,
-    nr_runnable: 0,
-    denied: 0,
-    max_lead_ns: u64::MAX,
-};
-
-fn reason(policy: &cosched_policy, demand: &cosched_demand) -> &'static str {
-    native::reasons()[native::decide(policy, demand) as usize].name
-}
-
-fn grants(policy: &cosched_policy, demand: &cosched_demand) -> bool {
-    native::grants(native::decide(policy, demand))
+    cosched_policy { gate, ..POLICY }
 }
 
 /// A policy under the gate `equalizing` and a demand that it has not denied, times in ms: h, r_j, r_i.
@@ -50,15 +26,23 @@ fn equalizing(h: i64, receiver: i64, running: i64) -> (cosched_policy, cosched_d
 }
 
 #[test]
-fn without_an_arrival_rule_nothing_is_a_demand() {
-    for gate in [ALWAYS, EQUALIZING, RATE] {
-        assert_eq!(reason(&cosched_policy { arrival: NONE, ..policy(gate) }, &IDLE), "no_demand");
+fn nobody_is_boosted_but_on_arrival_each_interval_or_by_one_that_yields() {
+    for (arrival, wait, boosts) in [
+        (NONE, BUSY, false),
+        (NONE, SPIN_BLOCK, false),
+        (NONE, SPIN_YIELD, true),
+        (GANG, BUSY, false),
+        (DEMAND, BUSY, true),
+        (PERIODIC, BUSY, true),
+        (17, BUSY, false),
+    ] {
+        let policy = |gate| cosched_policy { arrival, wait, ..policy(gate) };
+        assert_eq!(reason(&policy(ALWAYS), &IDLE), if boosts { "always" } else { "no_demand" }, "{arrival} {wait}");
+        for gate in [EQUALIZING, EPOCHS, RATE, AUTO] {
+            assert_eq!(reason(&policy(gate), &IDLE) != "no_demand", boosts, "{arrival} {wait} gate {gate}");
+        }
+        assert_eq!(reason(&policy(17), &IDLE), "no_demand", "{arrival} {wait} and a gate that nobody knows");
     }
-}
-
-#[test]
-fn always_grants() {
-    assert_eq!(reason(&policy(ALWAYS), &IDLE), "always");
 }
 
 #[test]
@@ -180,16 +164,30 @@ fn after_a_denial_a_boost_may_still_use_all_of_h() {
 }
 
 #[test]
+fn time_on_the_fair_clock_is_charged_by_weight() {
+    // A task of `weight` among four of 100 has room for 10 ms on the fair clock, and may run for as long as charges
+    // that, in us, of a slice of 20 ms.
+    for (weight, expected) in [(100, 10_000), (300, 20_000), (200, 16_666), (50, 5_555), (10, 1_219), (0, 0)] {
+        let scale = u64::from(EQUAL_WEIGHTS) * weight * 5 / (weight + 400);
+        let (policy, demand) = equalizing(0, 90, 100);
+        let slice_ns = native::slice(&policy, &cosched_demand { scale: scale as u32, ..demand });
+        assert_eq!(slice_ns / 1000, expected, "weight {weight}");
+    }
+}
+
+#[test]
 fn absurd_times_saturate_and_never_lengthen_a_boost() {
     const MIN: i64 = i64::MIN;
     const MAX: i64 = i64::MAX;
+    const HOURS: i64 = (1 << 44) - 1; // nearly five: the longest boost, since its product with the scale has 64 bits
     // In ns: r_j, h, r_i, and what is granted of the longest slice that can be written down.
     for (receiver, h, running, expected) in [
-        (MIN, MIN, MAX, MAX),
-        (MIN, 0, MAX, MAX),
-        (-1, 0, MAX, MAX),
-        (1, 0, MAX, MAX - 1),
-        (0, MIN, 0, MAX),
+        (MIN, MIN, MAX, HOURS),
+        (MIN, 0, MAX, HOURS),
+        (-1, 0, MAX, HOURS),
+        (0, 0, HOURS, HOURS),
+        (1, 0, HOURS, HOURS - 1),
+        (0, MIN, 0, HOURS),
         (MAX, MIN, 0, 1),
         (MAX, MIN, -1, 0),
         (MAX, 0, MIN, 0),
@@ -256,42 +254,6 @@ fn a_boost_in_the_future_was_just_now() {
     assert_eq!(reason(&policy(RATE), &demand), "too_soon");
 }
 
-#[test]
-fn a_rule_that_nobody_knows_denies() {
-    assert_eq!(reason(&policy(17), &IDLE), "no_demand");
-    assert_eq!(reason(&cosched_policy { arrival: 17, ..policy(ALWAYS) }, &IDLE), "no_demand");
-}
-
-/// Numbers of all sizes; the ends of the range more often than chance would have it, and small ones too, so that
-/// h and a lead come close to each other.
-fn any_i64() -> impl Strategy<Value = i64> {
-    prop_oneof![1 => any::<i64>(), 4 => -1000..1000i64, 1 => Just(i64::MIN), 1 => Just(i64::MAX), 1 => Just(0)]
-}
-
-fn any_u64() -> impl Strategy<Value = u64> {
-    prop_oneof![any::<u64>(), 0..1000u64, Just(u64::MAX)]
-}
-
-prop_compose! {
-    fn any_policy(gates: std::ops::Range<u32>)(
-        arrival in prop_oneof![8 => Just(DEMAND), 1 => 0..3u32], gate in gates, slice_ns in any_u64(), h_ns in any_i64(),
-        rate_constant_ns in any_i64(), rate_exponent in prop_oneof![any::<i32>(), -70..70i32],
-    ) -> cosched_policy {
-        cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, wait: NO_WAIT, spin_ns: 0 }
-    }
-}
-
-prop_compose! {
-    fn any_demand()(
-        now_ns in any_u64(), last_boost_ns in any_u64(), receiver_ran_ns in any_i64(),
-        running_ran_ns in any_i64(), nr_runnable in prop_oneof![any::<u32>(), 0..COSCHED_MAX_CPUS],
-        denied in prop_oneof![2 => Just(0), 1 => Just(1), 1 => any::<u32>()],
-        max_lead_ns in prop_oneof![3 => Just(u64::MAX), 1 => any_u64()],
-    ) -> cosched_demand {
-        cosched_demand { now_ns, last_boost_ns, receiver_ran_ns, running_ran_ns, nr_runnable, denied, max_lead_ns }
-    }
-}
-
 /// h, or the lead that is collected in the end, whichever allows less.
 fn bounded_h(policy: &cosched_policy, demand: &cosched_demand) -> i64 {
     policy.h_ns.max(i64::try_from(demand.max_lead_ns).map_or(i64::MIN, |lead| -lead))
@@ -318,15 +280,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_input_has_an_answer(policy in any_policy(0..4), demand in any_demand()) {
+    fn every_input_has_an_answer(policy in any_policy(GATES), demand in any_demand()) {
         prop_assert!((native::decide(&policy, &demand) as usize) < native::reasons().len());
         prop_assert!(native::slice(&policy, &demand) <= policy.slice_ns);
     }
 
     #[test]
-    fn a_grant_is_worth_some_time(policy in any_policy(0..4), demand in any_demand()) {
-        // No operator can set a slice of nothing.
+    fn a_grant_is_worth_some_time(policy in any_policy(GATES), demand in any_demand()) {
+        // No operator can set a slice of nothing; a ns on the fair clock may be less than one of CPU time.
         let policy = cosched_policy { slice_ns: policy.slice_ns.max(1), ..policy };
+        let demand = cosched_demand { scale: demand.scale.max(EQUAL_WEIGHTS), ..demand };
         prop_assert!(!grants(&policy, &demand) || native::slice(&policy, &demand) > 0);
     }
 
@@ -334,8 +297,8 @@ proptest! {
     fn a_boost_never_carries_the_lead_beyond_h(policy in any_policy(EQUALIZING..RATE), demand in any_demand()) {
         // Where a sum saturates too: it does so on the side of the shorter boost.
         let slice_ns = native::slice(&policy, &demand);
-        let lead = i128::from(demand.receiver_ran_ns) - i128::from(demand.running_ran_ns);
-        prop_assert!(slice_ns == 0 || lead + i128::from(slice_ns) <= -i128::from(bounded_h(&policy, &demand)));
+        let room = exact_room(bounded_h(&policy, &demand), &demand);
+        prop_assert!(slice_ns == 0 || i128::from(slice_ns) << COSCHED_SCALE_SHIFT <= room * i128::from(demand.scale));
     }
 
     #[test]
@@ -346,13 +309,13 @@ proptest! {
         let sum = i128::from(demand.receiver_ran_ns) + i128::from(h_ns);
         let room = exact_room(h_ns, &demand);
         if i64::try_from(sum).is_ok() && i64::try_from(room).is_ok() {
-            let expected = room.clamp(0, i128::from(policy.slice_ns));
-            prop_assert_eq!(i128::from(native::slice(&policy, &demand)), expected);
+            let scaled = (room.max(0) * i128::from(demand.scale)).min(i128::from(u64::MAX)) >> COSCHED_SCALE_SHIFT;
+            prop_assert_eq!(i128::from(native::slice(&policy, &demand)), scaled.min(i128::from(policy.slice_ns)));
         }
     }
 
     #[test]
-    fn a_denial_never_opens_a_gate(policy in any_policy(0..4), demand in any_demand()) {
+    fn a_denial_never_opens_a_gate(policy in any_policy(GATES), demand in any_demand()) {
         let again = cosched_demand { denied: demand.denied.max(1), ..demand };
         let first = cosched_demand { denied: 0, ..demand };
         prop_assert!(!grants(&policy, &again) || grants(&policy, &first));
@@ -422,7 +385,7 @@ proptest! {
 
     #[test]
     fn equalizing_is_its_definition_unless_a_sum_saturates(
-        policy in any_policy(EQUALIZING..RATE), demand in any_demand(),
+        policy in any_policy(EQUALIZING..EPOCHS), demand in any_demand(),
     ) {
         let policy = cosched_policy { arrival: DEMAND, ..policy };
         let h_ns = bounded_h(&policy, &demand);

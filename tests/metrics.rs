@@ -43,6 +43,10 @@ fn every_number_is_there() {
         "scx_cosched_uptime_seconds 12.5",
         "scx_cosched_resident_memory_bytes 10485760",
         "scx_cosched_maps_memory_bytes 1048576",
+        "scx_cosched_runnable_tasks 9",
+        "scx_cosched_runnable_tasks_max 5",
+        "scx_cosched_gang_skew_seconds_total 0.00492",
+        "scx_cosched_gang_skew_max_seconds 0.0008",
     ] {
         for format in [&openmetrics, &text] {
             assert!(format.lines().any(|l| l.starts_with(sample)), "{sample} is not in\n{format}");
@@ -78,6 +82,8 @@ fn openmetrics_has_its_types_and_its_end() {
         "# TYPE scx_cosched_policy info",
         "# UNIT scx_cosched_arrival_to_run_seconds seconds",
         "# TYPE scx_cosched_job_cpu_seconds counter",
+        "# TYPE scx_cosched_gang_skew_seconds counter",
+        "# TYPE scx_cosched_gang_skew_max_seconds gauge",
     ] {
         assert!(openmetrics.lines().any(|l| l == line), "{line} is not in\n{openmetrics}");
     }

@@ -3,26 +3,18 @@
 //! whoever has to wait for long pays next to nothing for it.
 
 use proptest::prelude::*;
-use scx_cosched::bpf::intf::{
-    cosched_policy, cosched_wait_COSCHED_WAIT_NONE as NONE, cosched_wait_COSCHED_WAIT_SPIN as SPIN,
-    cosched_wait_history,
-};
+use rules::{BUSY, NEW, POLICY, SPIN, SPIN_BLOCK, SPIN_YIELD, cosched_policy, cosched_wait_history};
+use scx_cosched::bpf::intf::cosched_spin_COSCHED_SPIN_FIXED as FIXED;
 use scx_cosched::native;
 
+#[path = "common/rules.rs"]
+mod rules;
+
 const SPIN_NS: u64 = 200_000;
-const NEW: cosched_wait_history = cosched_wait_history { skips: 0, skips_left: 0 };
+const SPINNERS: [u32; 3] = [SPIN, SPIN_BLOCK, SPIN_YIELD];
 
 fn policy(wait: u32) -> cosched_policy {
-    cosched_policy {
-        arrival: 0,
-        gate: 0,
-        slice_ns: 20_000_000,
-        h_ns: 0,
-        rate_constant_ns: 0,
-        rate_exponent: 0,
-        wait,
-        spin_ns: SPIN_NS,
-    }
+    cosched_policy { wait, spin: FIXED, spin_ns: SPIN_NS, ..POLICY }
 }
 
 /// One wait, at whose end the message has come or not. Has it spun?
@@ -42,7 +34,7 @@ fn skipped(history: &mut cosched_wait_history) -> usize {
 
 #[test]
 fn without_a_rule_and_under_one_that_nobody_knows_nothing_spins() {
-    for rule in [NONE, 17] {
+    for rule in [BUSY, 17] {
         let mut history = NEW;
         assert_eq!(native::wait_begin(&policy(rule), &mut history), 0);
         native::wait_end(&policy(rule), &mut history, false);
@@ -51,8 +43,12 @@ fn without_a_rule_and_under_one_that_nobody_knows_nothing_spins() {
 }
 
 #[test]
-fn a_task_that_was_never_seen_to_wait_spins() {
-    assert_eq!(native::wait_begin(&policy(SPIN), &mut NEW.clone()), SPIN_NS);
+fn a_task_that_was_never_seen_to_wait_spins_under_every_rule_that_spins() {
+    for rule in SPINNERS {
+        assert_eq!(native::wait_begin(&policy(rule), &mut NEW.clone()), SPIN_NS);
+        // For no time at all under the spin rule "immediate".
+        assert_eq!(native::wait_begin(&cosched_policy { spin: 0, ..policy(rule) }, &mut NEW.clone()), 0);
+    }
 }
 
 #[test]
@@ -87,14 +83,20 @@ proptest! {
 
     #[test]
     fn every_history_spins_for_the_time_given_or_not_at_all(
-        skips in any::<u32>(), skips_left in any::<u32>(), rule in 0..3u32, spin_ns in any::<u64>(), came in any::<bool>(),
+        skips in any::<u32>(), skips_left in prop_oneof![Just(0), any::<u32>()], rule in 0..5u32,
+        spin_ns in any::<u64>(), came in any::<bool>(),
     ) {
         let policy = cosched_policy { spin_ns, ..policy(rule) };
-        let mut history = cosched_wait_history { skips, skips_left };
+        let mut history = cosched_wait_history { skips, skips_left, ..NEW };
         let spins_ns = native::wait_begin(&policy, &mut history);
-        prop_assert!(spins_ns == 0 || (rule == SPIN && skips_left == 0 && spins_ns == spin_ns));
+        let spins = SPINNERS.contains(&rule);
+        prop_assert_eq!(spins_ns, if spins && skips_left == 0 { spin_ns } else { 0 });
         native::wait_end(&policy, &mut history, came);
-        prop_assert!(history.skips <= skips.max(255) && (rule != SPIN || history.skips <= 255) && (rule != SPIN || history.skips_left == history.skips));
+        if spins {
+            prop_assert!(history.skips <= 255 && history.skips_left == history.skips);
+        } else {
+            prop_assert_eq!((history.skips, history.skips_left), (skips, skips_left));
+        }
     }
 
     #[test]

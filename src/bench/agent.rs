@@ -99,14 +99,14 @@ struct Agent {
 impl Agent {
     fn new(cpu: usize, address: SocketAddr) -> Agent {
         let scheduler = Scheduler::default();
-        Agent { cpu, address, load: None, workers: Vec::new(), cgroup: Cgroup::parent(), scheduler }
+        Agent { cpu, address, load: None, workers: Vec::new(), cgroup: None, scheduler }
     }
 
     fn answer(&mut self, request: Request, requests: &Lines<TcpStream>) -> Result<Answer> {
         match request {
             Request::Schedule(contender) => {
-                let gate = self.scheduler.switch(&contender)?;
-                Ok(Answer::Scheduled { gate })
+                let rules = self.scheduler.switch(&contender)?;
+                Ok(Answer::Scheduled(rules))
             }
             Request::Prepare(load) => self.prepare(load),
             Request::Measure => {
@@ -120,15 +120,11 @@ impl Agent {
     /// Starts the tokens' processes first, since the hogs would only be in their way.
     fn prepare(&mut self, load: Load) -> Result<Answer> {
         self.workers.clear();
-        let Scenario { receiver, jobs, competitors } = load.scenario;
-        let receiver = receiver.to_string();
+        self.cgroup = self.cgroup.take().or_else(|| Cgroup::parent(load.experiment));
+        let Scenario { jobs, competitors, .. } = load.scenario;
         let mut addresses = Vec::new();
         for job in 0..jobs {
-            let (option, address) = match load.peers.get(job) {
-                Some(peer) => ("--connect", *peer),
-                None => ("--listen", SocketAddr::new(self.address.ip(), 0)),
-            };
-            self.start(&format!("token{job}"), &["--receiver", &receiver, option, &address.to_string()], &load)?;
+            self.start(&format!("token{job}"), &self.token_options(&load, job), &load)?;
             addresses.extend(self.workers[job].wait_ready()?);
         }
         for i in 1..=competitors {
@@ -139,11 +135,21 @@ impl Agent {
         Ok(Answer::Ready { addresses })
     }
 
-    fn start(&mut self, name: &str, options: &[&str], load: &Load) -> Result<()> {
+    fn token_options(&self, load: &Load, job: usize) -> [String; 4] {
+        let Scenario { receiver, threads, .. } = load.scenario;
+        let side = match load.peers.get(job) {
+            Some(peer) => format!("--connect={peer}"),
+            None => format!("--listen={}", SocketAddr::new(self.address.ip(), 0)),
+        };
+        let compute_us = load.scenario.compute_us(job);
+        [side, format!("--receiver={receiver}"), format!("--compute-us={compute_us}"), format!("--threads={threads}")]
+    }
+
+    fn start(&mut self, name: &str, options: &[String], load: &Load) -> Result<()> {
         let (cpu, seconds) = (self.cpu.to_string(), load.length.as_secs_f64().to_string());
         let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let mut args = vec!["bench", kind, "--json", "--cpu", &cpu, "--seconds", &seconds];
-        args.extend(options);
+        args.extend(options.iter().map(String::as_str));
         self.workers.push(Worker::start(name, &args, self.cgroup.as_ref())?);
         Ok(())
     }

@@ -9,7 +9,8 @@ use clap::Parser;
 use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
 
-use crate::axes::AxisArgs;
+use crate::choices::Choices;
+use crate::policy::PolicyChange;
 use crate::{presets, report};
 
 /// The scheduler of the kernel itself.
@@ -80,7 +81,7 @@ fn parse_peer(text: &str) -> Result<Contender> {
 #[command(no_binary_name = true, disable_help_flag = true)]
 struct Changes {
     #[command(flatten)]
-    axes: AxisArgs,
+    choices: Choices,
 }
 
 /// Refuses what the loader would refuse, before anything is measured.
@@ -91,7 +92,7 @@ fn check_preset(text: &str) -> Result<()> {
     })?;
     let wrong = |what: String| anyhow!("'{text}': {what}");
     let changes = Changes::try_parse_from(changes).map_err(|error| wrong(report::what_is_wrong(&error)))?;
-    changes.axes.change(Some(name.into())).apply(&preset.policy).map(drop).map_err(wrong)
+    PolicyChange { name: Some(name.into()), choices: changes.choices }.apply(&preset.policy).map(drop).map_err(wrong)
 }
 
 /// A preset and the flags for what is to differ from it: `dcs+h_ms=-20` is `dcs` with `--h-ms=-20`.

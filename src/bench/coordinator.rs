@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use super::contender::Contender;
 use super::interval::LINGER;
 use super::lines::{self, Lines};
-use super::protocol::{Answer, Load, NodeReport, Request};
+use super::protocol::{Answer, Load, NodeReport, Request, Rules};
 use super::scenario::Scenario;
 use super::{child, interrupt};
 
@@ -117,25 +117,27 @@ impl Coordinator {
         Ok(Coordinator { agents, kernels })
     }
 
-    /// Makes `scheduler` that of every kernel, and says which gate it has.
-    pub fn schedule(&mut self, scheduler: &Contender) -> Result<String> {
-        let mut gate = String::new();
+    /// Makes `scheduler` that of every kernel, and says which rules it has.
+    pub fn schedule(&mut self, scheduler: &Contender) -> Result<Rules> {
+        let mut rules = Rules::none();
         for agent in &mut self.agents[..self.kernels] {
             agent.ask(&Request::Schedule(scheduler.clone()))?;
         }
         for agent in &mut self.agents[..self.kernels] {
             match agent.answer(LOADING)? {
-                Answer::Scheduled { gate: its } => gate = its,
+                Answer::Scheduled(its) => rules = its,
                 other => bail!("{}: unexpected answer {other:?}", agent.name()),
             }
         }
-        Ok(gate)
+        Ok(rules)
     }
 
     /// Node 1 waits for the tokens that node 0 starts. The reports are in the order of the nodes.
     pub fn measure(&mut self, setup: Setup) -> Result<[NodeReport; 2]> {
         let Setup { scenario, warm_up, length } = setup;
-        let load = Load { scenario, peers: Vec::new(), warm_up, length };
+        // No other process of this machine has that number, and no other experiment can run here now.
+        let experiment = std::process::id();
+        let load = Load { experiment, scenario, peers: Vec::new(), warm_up, length };
         let [first, second] = &mut self.agents[..] else { bail!("there are not two nodes") };
 
         let waiting = second.prepare(load.clone())?;

@@ -19,10 +19,7 @@ use super::summary::Jobs;
 use super::testbed::{PORT, Testbed};
 
 /// With the job the competitors are five, the most that Zhang's and the thesis's nodes hold.
-const SCENARIOS: [Scenario; 2] = [
-    Scenario { receiver: Receiver::Spin, jobs: 1, competitors: 4 },
-    Scenario { receiver: Receiver::Block, jobs: 1, competitors: 4 },
-];
+const SCENARIOS: [Scenario; 2] = [Scenario::one_job(Receiver::Spin, 4), Scenario::one_job(Receiver::Block, 4)];
 
 const TIMES_ALONE: usize = 3;
 

@@ -11,8 +11,11 @@ use super::contender::Contender;
 use super::coordinator::{Coordinator, Setup};
 use super::plan::Step;
 use super::progress::Progress;
+use super::protocol::Rules;
+use super::runs::{Run, disturbed};
 use super::stats::Figures;
-use super::summary::{Jobs, Run, Summary, disturbed, rows, table};
+use super::summary::{Jobs, Summary, Total, rows, totals};
+use super::table::{table, totals_table};
 use super::testbed::Testbed;
 use super::{interrupt, machine};
 use crate::report;
@@ -39,7 +42,7 @@ impl Experiment<'_> {
             self.measure().map_err(|error| if interrupt::happened() { anyhow!("interrupted") } else { error })?;
 
         let summary = self.summary(&runs);
-        self.print(&summary);
+        self.print(&summary, &totals(&runs));
         if let Some(file) = self.out {
             let json = serde_json::to_string_pretty(&summary)? + "\n";
             std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
@@ -52,7 +55,7 @@ impl Experiment<'_> {
         let (listener, _agents) = self.testbed.start()?;
         let mut coordinator = Coordinator::gather(&listener, self.testbed.kernels())?;
 
-        let progress = Progress::new(self.steps.len(), self.jobs);
+        let progress = Progress::new(&self.steps, self.jobs);
         let mut scheduled = None;
         let mut runs = Vec::new();
         for step in &self.steps {
@@ -83,8 +86,11 @@ impl Experiment<'_> {
         }
     }
 
-    fn print(&self, summary: &Summary) {
+    fn print(&self, summary: &Summary, totals: &[Total]) {
         println!("\n{}", table(&summary.results));
+        if !totals.is_empty() {
+            println!("{}", totals_table(totals));
+        }
         let clock = summary.clocksource.as_deref().unwrap_or("?");
         println!(
             "Medians of {} runs of {} s, except min-max and max. Testbed {}, kernel {}, clock source {clock}.",
@@ -105,19 +111,19 @@ fn check_writable(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The scheduler of all kernels, and its gate.
+/// The scheduler of all kernels, and its rules.
 struct Scheduled {
     contender: Contender,
-    gate: String,
+    rules: Rules,
 }
 
 fn measure(coordinator: &mut Coordinator, scheduled: &mut Option<Scheduled>, step: &Step) -> Result<Run> {
-    let gate = match scheduled {
-        Some(Scheduled { contender, gate }) if *contender == step.scheduler => gate.clone(),
+    let rules = match scheduled {
+        Some(Scheduled { contender, rules }) if *contender == step.scheduler => rules.clone(),
         _ => {
-            let gate = coordinator.schedule(&step.scheduler)?;
-            *scheduled = Some(Scheduled { contender: step.scheduler.clone(), gate: gate.clone() });
-            gate
+            let rules = coordinator.schedule(&step.scheduler)?;
+            *scheduled = Some(Scheduled { contender: step.scheduler.clone(), rules: rules.clone() });
+            rules
         }
     };
     let setup = Setup { scenario: step.scenario, warm_up: Duration::from_millis(500), length: step.length };
@@ -125,7 +131,7 @@ fn measure(coordinator: &mut Coordinator, scheduled: &mut Option<Scheduled>, ste
         .measure(setup)
         .and_then(|reports| (0..step.scenario.jobs).map(|job| Figures::of(&reports, job)).collect())
         .with_context(|| format!("{} under {}", step.scenario, step.scheduler))?;
-    Ok(Run { step: step.clone(), gate, figures, again: false })
+    Ok(Run { step: step.clone(), rules, figures, again: false })
 }
 
 /// Which runs to measure again: those that were disturbed, once each, but on a machine that is never quiet

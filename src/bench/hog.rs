@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `bench hog`: a competitor that only wants the CPU.
 
-use std::hint::black_box;
-
 use anyhow::Result;
 
-use super::interval::{Phase, phase};
+use super::interval::{Interval, Phase, phase};
 use super::machine;
+use super::work::compute;
 use super::worker::{Begin, Report, Timing};
 
 /// A busy competitor: computes for a while and reports its CPU time.
@@ -26,15 +25,12 @@ const ROUNDS: u64 = 4096;
 pub fn run(args: &HogArgs, begin: Begin) -> Result<Report> {
     machine::pin(args.cpu)?;
     begin.announce(None)?;
-    let interval = begin.interval()?;
+    let interval = Interval::begin(begin.bounds()?)?;
 
-    let mut x = 1u64;
     let mut loops = 0;
     while phase() < Phase::Stop {
         loops += u64::from(phase() == Phase::Measured);
-        for _ in 0..ROUNDS {
-            x = black_box(x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
-        }
+        compute(ROUNDS);
     }
-    Ok(Report { loops: Some(loops), ..Report::of(&interval, None) })
+    Ok(Report { loops: Some(loops), ..Report::of(&interval) })
 }

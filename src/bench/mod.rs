@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The benchmark: what a parallel job gets from a node that it shares with busy competitors.
 //!
-//! The job is the smallest that communicates: two processes on two nodes that pass a token. Beside each
-//! run busy competitors. [`token`] and [`hog`] are those processes; [`agent`] runs them on one node, and
-//! the scheduler under test with them. [`demo`] and [`policies`] are two plans of measurements; an
-//! [`experiment`] leads the agents through one and prints what they found. Whatever is not measured sleeps
-//! while something is.
+//! The job is the smallest that communicates: two processes on two nodes that pass a token, or as many as
+//! they have threads, and may compute in between. Beside them run busy competitors and other such jobs.
+//! [`token`] and [`hog`] are those processes; [`agent`] runs them on one node, and the scheduler under test
+//! with them. [`demo`] and [`policies`] are two plans of measurements; an [`experiment`] leads the agents
+//! through one and prints what they found. Whatever is not measured sleeps while something is.
 //!
 //! The measures are the thesis's (5.1.2): CPU time, the fairness ratio F = N T_C / T_E, and efficiency.
 
@@ -21,16 +21,21 @@ mod interrupt;
 mod interval;
 mod lines;
 mod machine;
+mod peer;
 mod plan;
 mod policies;
 mod progress;
 mod protocol;
+mod record;
+mod runs;
 mod scenario;
 mod scheduler;
 mod stats;
 mod summary;
+mod table;
 mod testbed;
 mod token;
+mod work;
 mod worker;
 
 use std::process::ExitCode;

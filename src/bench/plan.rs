@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::contender::Contender;
-use super::protocol::Receiver;
 use super::scenario::Scenario;
 
 /// Runs alone say how fast the machine is today. They need not be long.
@@ -18,7 +17,7 @@ pub struct Step {
     pub length: Duration,
 }
 
-/// When a job is measured alone, with each receiver that there is.
+/// When each kind of job that there is, by receiver, grain and threads, is measured alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
     /// Before everything else, so many times: one that the machine's other users spoil must not count.
@@ -58,17 +57,16 @@ pub fn plan(
     steps
 }
 
-/// One for each receiver.
+/// One for each kind of job.
 fn runs_alone(scenarios: &[Scenario], length: Duration) -> Vec<Step> {
-    let mut receivers: Vec<Receiver> = Vec::new();
-    for Scenario { receiver, .. } in scenarios {
-        if !receivers.contains(receiver) {
-            receivers.push(*receiver);
+    let mut kinds: Vec<Scenario> = Vec::new();
+    for alone in scenarios.iter().flat_map(|scenario| (0..scenario.jobs).map(|job| scenario.alone(job))) {
+        if !kinds.contains(&alone) {
+            kinds.push(alone);
         }
     }
     let length = length.min(ALONE_LONGEST);
-    let step = |receiver| Step { scenario: Scenario::alone(receiver), scheduler: Contender::Eevdf, length };
-    receivers.into_iter().map(step).collect()
+    kinds.into_iter().map(|scenario| Step { scenario, scheduler: Contender::Eevdf, length }).collect()
 }
 
 #[cfg(test)]
@@ -121,5 +119,16 @@ mod tests {
             assert!(repeat[..2].iter().all(is_alone) && !repeat[2..].iter().any(is_alone));
             assert!(repeat[..2].iter().all(|s| s.scenario.jobs == 1 && s.length == ALONE_LONGEST));
         }
+    }
+
+    #[test]
+    fn every_kind_of_job_is_measured_alone() {
+        let alone = |scenarios| -> Vec<String> {
+            let steps = plan_of(scenarios, Alone::First(1));
+            steps.iter().filter(|s| is_alone(s)).map(|step| step.scenario.to_string()).collect()
+        };
+        assert_eq!(alone("spin-4,spin-2x2"), ["spin-0"]);
+        assert_eq!(alone("spin-2x2-mixed,spin-4,spin-2x1-200us"), ["spin-0", "spin-0-200us"]);
+        assert_eq!(alone("spin-4-t3,block-2x2-mixed-t2"), ["spin-0-t3", "block-0-t2", "block-0-200us-t2"]);
     }
 }

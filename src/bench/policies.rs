@@ -19,7 +19,8 @@ use super::testbed::Testbed;
 #[derive(Clone, Debug, clap::Args)]
 pub struct PoliciesArgs {
     /// What runs: spin-4 is a job of spinning receivers with 4 competitors on each node, block-2x3 two jobs
-    /// of blocking ones with 3.
+    /// of blocking ones with 3. After that -200us is computing so long for each message, -mixed 0, 200, 1000
+    /// and 5000 us in turn, by job, and -t3 three threads on each node, with a token each.
     #[arg(long, value_name = "NAME,...", default_value = "spin-4,block-4,spin-8,spin-2x2")]
     scenarios: Scenarios,
 

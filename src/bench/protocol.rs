@@ -47,6 +47,8 @@ pub enum Request {
 /// What runs on a node in a measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Load {
+    /// Names the experiment's cgroups: the processes of a job share one wherever they run.
+    pub experiment: u32,
     pub scenario: Scenario,
     /// By job, the address of the process that has the other end of the token; none on the node that waits.
     pub peers: Vec<SocketAddr>,
@@ -61,16 +63,27 @@ pub enum Answer {
     Hello {
         node: usize,
     },
-    /// The scheduler runs, with this gate.
-    Scheduled {
-        gate: String,
-    },
+    /// The scheduler runs, with these rules.
+    Scheduled(Rules),
     /// The workers wait, the tokens', by job, at these addresses if they wait for their peers.
     Ready {
         addresses: Vec<SocketAddr>,
     },
     Measured(NodeReport),
     Failed(String),
+}
+
+/// The rules of a scheduler, as far as results name them; "none" where it has none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    pub gate: String,
+    pub wait: String,
+}
+
+impl Rules {
+    pub fn none() -> Rules {
+        Rules { gate: "none".into(), wait: "none".into() }
+    }
 }
 
 /// What the workers of a node have measured.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What runs on the two nodes, and its short name: `spin-4`, `spin-2x2`.
+//! What runs on the two nodes, and its short name: `spin-4`, `spin-2x2`, `block-4x0-mixed-t2`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -15,6 +15,13 @@ use super::protocol::Receiver;
 const JOBS: RangeInclusive<usize> = 1..=8;
 const COMPETITORS: RangeInclusive<usize> = 0..=32;
 
+/// What one process of a job can have.
+pub const COMPUTE_US: RangeInclusive<u32> = 0..=100_000;
+pub const THREADS: RangeInclusive<usize> = 1..=64;
+
+/// The grains of a mixed load, by job, from one that only communicates to one that hardly does.
+const MIXED_US: [u32; 4] = [0, 200, 1000, 5000];
+
 /// The load of a measurement. The order is that of rows in the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Scenario {
@@ -24,22 +31,52 @@ pub struct Scenario {
     pub jobs: usize,
     /// Busy processes on each node.
     pub competitors: usize,
+    pub grain: Grain,
+    /// Of each process of a job.
+    pub threads: usize,
+}
+
+/// How much a job computes for each message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grain {
+    /// As much as every other job, in us of CPU time.
+    Uniform(u32),
+    /// More than some and less than others.
+    Mixed,
 }
 
 impl Scenario {
-    /// One job with the nodes to itself: what efficiency is relative to.
-    pub fn alone(receiver: Receiver) -> Scenario {
-        Scenario { receiver, jobs: 1, competitors: 0 }
+    /// One job whose processes do nothing but pass one token, beside competitors.
+    pub const fn one_job(receiver: Receiver, competitors: usize) -> Scenario {
+        Scenario { receiver, jobs: 1, competitors, grain: Grain::Uniform(0), threads: 1 }
+    }
+
+    /// A job of this scenario with the nodes to itself: what its efficiency is relative to.
+    pub fn alone(self, job: usize) -> Scenario {
+        Scenario { jobs: 1, competitors: 0, grain: Grain::Uniform(self.compute_us(job)), ..self }
+    }
+
+    /// What this job computes for each message.
+    pub fn compute_us(self, job: usize) -> u32 {
+        match self.grain {
+            Grain::Uniform(us) => us,
+            Grain::Mixed => MIXED_US[job % MIXED_US.len()],
+        }
     }
 }
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Scenario { receiver, jobs, competitors } = self;
-        f.pad(&match jobs {
-            1 => format!("{receiver}-{competitors}"),
-            _ => format!("{receiver}-{jobs}x{competitors}"),
-        })
+        let Scenario { receiver, jobs, competitors, grain, threads } = self;
+        let load = if *jobs == 1 { competitors.to_string() } else { format!("{jobs}x{competitors}") };
+        let grain = match grain {
+            Grain::Uniform(0) => String::new(),
+            Grain::Uniform(us) => format!("-{us}us"),
+            Grain::Mixed => "-mixed".into(),
+        };
+        let threads = if *threads == 1 { String::new() } else { format!("-t{threads}") };
+        f.pad(&format!("{receiver}-{load}{grain}{threads}"))
     }
 }
 
@@ -50,26 +87,49 @@ impl FromStr for Scenario {
         match parse(text) {
             Some(scenario) => Ok(scenario),
             None => bail!(
-                "'{text}' is no scenario: RECEIVER-COMPETITORS or RECEIVER-JOBSxCOMPETITORS is wanted, such as spin-4 or \
-                 block-2x4 (spin or block; {} to {} jobs, {} to {} competitors)",
-                JOBS.start(),
-                JOBS.end(),
-                COMPETITORS.start(),
-                COMPETITORS.end()
+                "'{text}' is no scenario: RECEIVER-COMPETITORS or RECEIVER-JOBSxCOMPETITORS is wanted, and after it \
+                 -mixed or -COMPUTEus and -tTHREADS if need be, such as spin-4, block-2x4 or spin-2x2-mixed-t3 \
+                 (spin or block; {} jobs, {} competitors, {} us, {} threads)",
+                from_to(JOBS),
+                from_to(COMPETITORS),
+                from_to(COMPUTE_US),
+                from_to(THREADS)
             ),
         }
     }
 }
 
+fn from_to<T: fmt::Display>(range: RangeInclusive<T>) -> String {
+    format!("{} to {}", range.start(), range.end())
+}
+
+/// One load has one name: a job that is the only one is not mixed with any.
 fn parse(text: &str) -> Option<Scenario> {
-    let (receiver, load) = text.split_once('-')?;
+    let mut parts = text.split('-');
+    let receiver = Receiver::from_str(parts.next()?, false).ok()?;
+    let load = parts.next()?;
     let (jobs, competitors) = load.split_once('x').unwrap_or(("1", load));
-    let receiver = Receiver::from_str(receiver, false).ok()?;
-    Some(Scenario { receiver, jobs: number(jobs, JOBS)?, competitors: number(competitors, COMPETITORS)? })
+    let (jobs, competitors) = (number(jobs, JOBS)?, number(competitors, COMPETITORS)?);
+
+    let (mut grain, mut threads) = (None, None);
+    for part in parts {
+        let is_new = match (part.strip_suffix("us"), part.strip_prefix('t')) {
+            _ if part == "mixed" => grain.replace(Grain::Mixed).is_none(),
+            (Some(us), _) => grain.replace(Grain::Uniform(number(us, COMPUTE_US)?)).is_none(),
+            (_, Some(n)) => threads.replace(number(n, THREADS)?).is_none(),
+            _ => false,
+        };
+        if !is_new {
+            return None;
+        }
+    }
+    let (grain, threads) = (grain.unwrap_or(Grain::Uniform(0)), threads.unwrap_or(1));
+    let scenario = Scenario { receiver, jobs, competitors, grain, threads };
+    Some(if jobs == 1 { Scenario { grain: Grain::Uniform(scenario.compute_us(0)), ..scenario } } else { scenario })
 }
 
 /// Digits alone: Rust would take "+4" too.
-fn number(text: &str, range: RangeInclusive<usize>) -> Option<usize> {
+fn number<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|number| digits && range.contains(number))
 }
@@ -100,12 +160,19 @@ mod tests {
 
     #[test]
     fn a_name_says_what_runs() {
-        let scenario = |receiver, jobs, competitors| Scenario { receiver, jobs, competitors };
+        let scenario = |receiver, jobs, competitors| Scenario { jobs, ..Scenario::one_job(receiver, competitors) };
+        let (two, four) = (scenario(Receiver::Spin, 2, 2), scenario(Receiver::Block, 4, 0));
         for (text, wanted) in [
             ("spin-4", scenario(Receiver::Spin, 1, 4)),
             ("block-0", scenario(Receiver::Block, 1, 0)),
-            ("spin-2x2", scenario(Receiver::Spin, 2, 2)),
+            ("spin-2x2", two),
             ("block-8x32", scenario(Receiver::Block, 8, 32)),
+            ("spin-2x2-mixed", Scenario { grain: Grain::Mixed, ..two }),
+            ("spin-2x2-200us", Scenario { grain: Grain::Uniform(200), ..two }),
+            ("spin-2x2-t3", Scenario { threads: 3, ..two }),
+            ("spin-4-t64", Scenario { threads: 64, ..scenario(Receiver::Spin, 1, 4) }),
+            ("block-4x0-mixed-t2", Scenario { grain: Grain::Mixed, threads: 2, ..four }),
+            ("block-4x0-100000us-t2", Scenario { grain: Grain::Uniform(100_000), threads: 2, ..four }),
         ] {
             assert_eq!(text.parse::<Scenario>().unwrap(), wanted);
             assert_eq!(wanted.to_string(), text);
@@ -115,16 +182,45 @@ mod tests {
     }
 
     #[test]
+    fn a_load_has_one_name() {
+        for (text, name) in [
+            ("spin-1x4", "spin-4"),
+            ("spin-1x4-t3", "spin-4-t3"),
+            ("spin-4-t1", "spin-4"),
+            ("spin-4-0us", "spin-4"),
+            ("spin-4-mixed", "spin-4"),
+            ("block-4x0-t2-mixed", "block-4x0-mixed-t2"),
+        ] {
+            assert_eq!(text.parse::<Scenario>().unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn jobs_of_a_mixed_load_differ_in_grain() {
+        let mixed: Scenario = "spin-6x2-mixed-t3".parse().unwrap();
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|job| mixed.compute_us(job)), [0, 200, 1000, 5000, 0, 200]);
+        assert_eq!([0, 3].map(|job| mixed.alone(job).to_string()), ["spin-0-t3", "spin-0-5000us-t3"]);
+        let uniform: Scenario = "block-2x2-50us".parse().unwrap();
+        assert_eq!([0, 1].map(|job| uniform.alone(job).to_string()), ["block-0-50us"; 2]);
+    }
+
+    #[test]
     fn what_is_no_scenario_is_named_with_what_would_be() {
-        for bad in
-            ["", "spin", "spin-", "nap-4", "spin-x", "spin-+4", "spin--4", "spin-33", "spin-0x2", "spin-9x1", "spin-2x"]
-        {
+        let load = ["", "spin", "spin-", "nap-4", "spin-x", "spin-+4", "spin--4", "spin-33", "spin-0x2", "spin-9x1"];
+        let rest = ["2x", "4-", "4-t", "4-t0", "4-t65", "4-t+2", "4-us", "4-100001us", "2x2-mixed-mixed", "4-t2-t2"];
+        let more = ["2x2-mixed-5us", "4-fast", "4-T2", "4-mixed-", "4-t2us"];
+        let rest = rest.iter().chain(&more).map(|rest| format!("spin-{rest}"));
+        for bad in load.map(String::from).into_iter().chain(rest) {
             let error = bad.parse::<Scenario>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("'{bad}' is no scenario")) && error.contains("spin-4"), "{error}");
+            assert!(error.contains("1 to 64 threads") && error.lines().count() == 1, "{error}");
         }
-        for (bad, what) in
-            [("spin-4,", "''"), ("spin-4,block 4", "'block 4'"), ("spin-4,spin-1x4", "'spin-4' is there twice")]
-        {
+        for (bad, what) in [
+            ("spin-4,", "''"),
+            ("spin-4,block 4", "'block 4'"),
+            ("spin-4,spin-1x4", "'spin-4' is there twice"),
+            ("spin-2x2-mixed-t2,spin-2x2-t2-mixed", "'spin-2x2-mixed-t2' is there twice"),
+        ] {
             let error = bad.parse::<Scenarios>().unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::child;
 use super::contender::{Contender, arguments};
+use super::protocol::Rules;
 
 /// For loading, which takes some seconds in an emulated machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,8 +43,8 @@ struct Loader {
 }
 
 impl Scheduler {
-    /// Makes `contender` the node's scheduler and says which gate it has.
-    pub fn switch(&mut self, contender: &Contender) -> Result<String> {
+    /// Makes `contender` the node's scheduler and says which rules it has.
+    pub fn switch(&mut self, contender: &Contender) -> Result<Rules> {
         self.ours = true;
         match contender {
             Contender::Eevdf => self.unload()?,
@@ -53,7 +54,7 @@ impl Scheduler {
                 self.loader = Some(Loader::start_peer(name, command)?);
             }
         }
-        Ok("none".into())
+        Ok(Rules::none())
     }
 
     fn unload(&mut self) -> Result<()> {
@@ -62,7 +63,7 @@ impl Scheduler {
     }
 
     /// From preset to preset nothing is loaded again.
-    fn switch_to_preset(&mut self, name: &str) -> Result<String> {
+    fn switch_to_preset(&mut self, name: &str) -> Result<Rules> {
         let (preset, changes) = arguments(name);
         if self.loader.as_ref().is_some_and(|loader| !loader.is_settable) {
             self.unload()?;
@@ -72,8 +73,8 @@ impl Scheduler {
         } else {
             self.loader = Some(Loader::start(preset, &changes)?);
         }
-        let policy = ask(&["policy", "show", "--json"])?;
-        gate_of(&policy).with_context(|| format!("no gate in what `policy show --json` says: {}", policy.trim()))
+        let status = ask(&["status", "--json"])?;
+        rules_of(&status).context("`status --json` does not say which gate and wait rule there are")
     }
 
     /// Fails unless the scheduler has been the same since [`Scheduler::switch`].
@@ -215,26 +216,31 @@ fn last_line(text: &str) -> &str {
 }
 
 /// Where messages change nothing no gate is ever asked, whatever the preset names.
-fn gate_of(policy: &str) -> Option<String> {
-    let policy: Value = serde_json::from_str(policy).ok()?;
-    let policy = policy.get("policy").unwrap_or(&policy);
-    if policy["arrival"] == "none" {
-        return Some("none".into());
-    }
-    Some(policy["gate"].as_str()?.to_owned())
+fn rules_of(status: &str) -> Option<Rules> {
+    let status: Value = serde_json::from_str(status).ok()?;
+    let rule = |axis: &str| status["policy"][axis].as_str();
+    let gate = if rule("arrival")? == "none" { "none" } else { rule("gate")? };
+    Some(Rules { gate: gate.into(), wait: rule("wait")?.into() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
-    fn finds_the_gate() {
-        let gate = |text| gate_of(text);
-        assert_eq!(gate(r#"{"arrival": "demand", "gate": "rate"}"#).as_deref(), Some("rate"));
-        assert_eq!(gate(r#"{"arrival": "none", "gate": "always"}"#).as_deref(), Some("none"));
-        assert_eq!(gate(r#"{"arrival": "demand"}"#), None);
-        assert_eq!(gate("dcs"), None);
+    fn finds_the_rules() {
+        let rules = |policy: Value| {
+            let Rules { gate, wait } = rules_of(&json!({ "policy": policy }).to_string())?;
+            Some([gate, wait])
+        };
+        let found = rules(json!({"arrival": "demand", "gate": "rate", "wait": "spin"}));
+        assert_eq!(found, Some(["rate", "spin"].map(String::from)));
+        let found = rules(json!({"arrival": "none", "gate": "always", "wait": "none"}));
+        assert_eq!(found, Some(["none", "none"].map(String::from)));
+        assert_eq!(rules(json!({"arrival": "demand", "gate": "rate"})), None);
+        assert_eq!(rules(json!({"gate": "rate", "wait": "spin"})), None);
+        assert_eq!(rules_of("dcs"), None);
     }
 
     #[test]

@@ -39,11 +39,11 @@ impl Figures {
             bail!("the job did not run at all");
         }
 
-        let hogs = nodes.iter().flat_map(|node| node.hogs.iter().map(|hog| fairness(hog, jobs_on(node))));
+        let hogs = nodes.iter().flat_map(|node| node.hogs.iter().map(|hog| fairness(hog, node)));
         Ok(Figures {
             round_trips_per_s: trips.count as f64 / tokens[0].seconds,
             cpu_share: mean(tokens.iter().map(|token| cpu_share(token))),
-            fairness: mean(nodes.iter().zip(&tokens).map(|(node, token)| fairness(token, jobs_on(node)))),
+            fairness: mean(nodes.iter().zip(&tokens).map(|(node, token)| fairness(token, node))),
             competitor_fairness_min: hogs.reduce(f64::min),
             round_trips_per_cpu_s: trips.count as f64 / job_cpu_seconds,
             node_speed_min: nodes.iter().filter_map(speed).reduce(f64::min),
@@ -54,9 +54,9 @@ impl Figures {
     }
 }
 
-/// N, how many want its CPU: parallel jobs and competitors.
-fn jobs_on(node: &NodeReport) -> usize {
-    node.tokens.len() + node.hogs.len()
+/// N, how many tasks want its CPU: those of all jobs, and the competitors.
+fn tasks_on(node: &NodeReport) -> usize {
+    node.tokens.iter().chain(&node.hogs).map(|report| report.tasks).sum()
 }
 
 /// T_C / T_E: what part of its node's CPU a process has used.
@@ -64,9 +64,10 @@ fn cpu_share(report: &Report) -> f64 {
     report.cpu_seconds / report.seconds
 }
 
-/// F = N T_C / T_E (thesis 5.1), where N jobs run on the node.
-fn fairness(report: &Report, jobs: usize) -> f64 {
-    jobs as f64 * cpu_share(report)
+/// F = N T_C / T_E (thesis 5.1) of a task, where N tasks run on the node. Of a process with several it is
+/// their mean, so 1 is a fair share of each task and not of each process.
+fn fairness(report: &Report, node: &NodeReport) -> f64 {
+    tasks_on(node) as f64 * cpu_share(report) / report.tasks as f64
 }
 
 /// None if there was no competitor, or none that ran.
@@ -117,7 +118,7 @@ pub mod tests {
 
     fn report(cpu_seconds: f64, count: Option<u64>) -> Report {
         let trips = |count| RoundTrips { count, p50_us: 60.0, p99_us: 90.0, max_us: 80_000.0 };
-        Report { seconds: 4.0, cpu_seconds, round_trips: count.map(trips), loops: Some(1000) }
+        Report { seconds: 4.0, cpu_seconds, tasks: 1, round_trips: count.map(trips), loops: Some(1000) }
     }
 
     #[test]
@@ -156,6 +157,22 @@ pub mod tests {
         assert!((first.fairness - 1.2).abs() < 1e-9 && (second.fairness - 0.8).abs() < 1e-9);
         assert_eq!(second.competitor_fairness_min, Some(1.0));
         assert!((second.round_trips_per_cpu_s - 1250.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn every_task_is_due_the_same() {
+        // A job with three threads, one with one, and four competitors: eight tasks, half a second for each.
+        let of_three = |count| Report { tasks: 3, ..report(1.5, count) };
+        let node = |counts: [Option<u64>; 2]| NodeReport {
+            tokens: vec![of_three(counts[0]), report(0.5, counts[1])],
+            hogs: vec![report(0.5, None); 4],
+        };
+        let nodes = [node([Some(3000), Some(1000)]), node([None, None])];
+        let [three, one] = [0, 1].map(|job| Figures::of(&nodes, job).unwrap());
+        assert_eq!((three.fairness, three.cpu_share), (1.0, 0.375));
+        assert_eq!((one.fairness, one.cpu_share), (1.0, 0.125));
+        assert_eq!(three.competitor_fairness_min, Some(1.0));
+        assert_eq!(three.round_trips_per_cpu_s, 1000.0);
     }
 
     #[test]

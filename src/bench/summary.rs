@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What an experiment found: `summary.json`, which is an interface, and the table of the same.
+//! What an experiment found, as `summary.json`, which is an interface.
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use super::contender::Contender;
-use super::plan::Step;
-use super::protocol::Receiver;
+use super::protocol::{Receiver, Rules};
+use super::runs::{Kind, Run};
 use super::scenario::Scenario;
 use super::stats::{Figures, Spread, median};
-
-/// One measurement, done.
-pub struct Run {
-    pub step: Step,
-    pub gate: String,
-    /// By job, and at least one.
-    pub figures: Vec<Figures>,
-    /// The first attempt was disturbed.
-    pub again: bool,
-}
 
 #[derive(Debug, Serialize)]
 pub struct Summary {
@@ -35,21 +24,32 @@ pub struct Summary {
     pub results: Vec<Row>,
 }
 
-/// What the results say of how many parallel jobs there were.
+/// What the results say of the jobs that ran at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jobs {
-    /// Nothing: there is only ever one.
+    /// Nothing: there is only ever one, and it does nothing but communicate.
     One,
-    /// For each row, which it is of how many.
+    /// For each row, which it is of how many, and all of them together.
     Several,
 }
 
-/// A job among those that ran at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// What the rows of an experiment with several jobs say besides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Which {
+    /// Its name, which all rows that belong together have.
+    pub scenario: String,
     pub jobs: usize,
     /// From 0.
     pub job: usize,
+    /// What this job computes for each message.
+    pub compute_us: u32,
+    /// Of this job, on each node.
+    pub threads: usize,
+    /// The scheduler's wait rule.
+    pub wait: String,
+    /// Of all jobs together, the median over the runs; absent if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_round_trips_per_s: Option<f64>,
 }
 
 /// All runs of a job in a scenario under a scheduler; figures are medians of them, save the range and the
@@ -79,59 +79,76 @@ pub struct Row {
     pub runs: Vec<Figures>,
 }
 
-/// How slow a node may be before its figures are in doubt: compared with its fastest run of all, of which
-/// interrupts and switches take their part too, and with the fastest of the same kind.
-const SLOW: f64 = 0.6;
-const SLOW_OF_ITS_KIND: f64 = 0.8;
-
-/// The runs, by their place, during which somebody else used the CPUs that the nodes are made of.
-pub fn disturbed(runs: &[Run]) -> Vec<bool> {
-    let fastest = |is_one: &dyn Fn(&Run) -> bool| {
-        let speeds = runs.iter().filter(|run| is_one(run)).filter_map(speed);
-        speeds.fold(0.0, f64::max)
-    };
-    let of_all = fastest(&|_| true);
-    let is_disturbed = |run: &Run| {
-        let of_its_kind = fastest(&|other| key(&other.step) == key(&run.step));
-        let limit = (SLOW * of_all).max(SLOW_OF_ITS_KIND * of_its_kind);
-        speed(run).is_some_and(|speed| speed < limit)
-    };
-    runs.iter().map(is_disturbed).collect()
-}
-
-/// Of the slowest node: every job of a run has the same nodes.
-fn speed(run: &Run) -> Option<f64> {
-    run.figures.first()?.node_speed_min
-}
-
 /// The rows of all runs, by scenario, and the schedulers in the order in which they first appear.
 pub fn rows(runs: &[Run], jobs: Jobs) -> Vec<Row> {
+    let rows_of = |kind: Kind<'_>| (0..kind.0.jobs).map(|job| row(kind, job, runs, jobs)).collect::<Vec<_>>();
+    kinds(runs).into_iter().flat_map(rows_of).collect()
+}
+
+fn kinds(runs: &[Run]) -> Vec<Kind<'_>> {
     let mut schedulers: Vec<&Contender> = Vec::new();
-    let mut kinds: Vec<Key> = Vec::new();
-    for Run { step, .. } in runs {
-        if !schedulers.contains(&&step.scheduler) {
-            schedulers.push(&step.scheduler);
+    let mut kinds: Vec<Kind> = Vec::new();
+    for run in runs {
+        let kind = run.kind();
+        if !schedulers.contains(&kind.1) {
+            schedulers.push(kind.1);
         }
-        if !kinds.contains(&key(step)) {
-            kinds.push(key(step));
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
         }
     }
     kinds.sort_by_key(|(scenario, scheduler)| (*scenario, schedulers.iter().position(|other| other == scheduler)));
-    kinds.into_iter().flat_map(|kind| (0..kind.0.jobs).map(move |job| row(kind, job, runs, jobs))).collect()
+    kinds
 }
 
-/// Runs of one kind are measured to be compared with each other.
-type Key<'a> = (Scenario, &'a Contender);
-
-fn key(step: &Step) -> Key<'_> {
-    (step.scenario, &step.scheduler)
+/// By run, what all jobs of a scenario make together.
+fn totals_of(runs: &[Run], kind: Kind) -> Spread {
+    let of_run = |run: &Run| run.figures.iter().map(|job| job.round_trips_per_s).sum();
+    Spread::of(runs.iter().filter(|run| run.kind() == kind).map(of_run))
 }
 
-fn figures_of<'a>(runs: &'a [Run], kind: Key<'a>, job: usize) -> impl Iterator<Item = &'a Figures> {
-    runs.iter().filter(move |run| key(&run.step) == kind).filter_map(move |run| run.figures.get(job))
+/// All jobs of a scenario together, under one scheduler.
+#[derive(Debug, PartialEq)]
+pub struct Total {
+    pub scenario: String,
+    pub scheduler: String,
+    pub round_trips_per_s: Spread,
+    /// Over that under EEVDF in the same scenario.
+    pub ratio_to_eevdf: Option<f64>,
 }
 
-fn row(kind: Key, job: usize, runs: &[Run], jobs: Jobs) -> Row {
+/// The totals of the scenarios with several jobs, in the order of the rows.
+pub fn totals(runs: &[Run]) -> Vec<Total> {
+    let total = |kind: Kind| {
+        let (round_trips_per_s, eevdf) = (totals_of(runs, kind), totals_of(runs, (kind.0, &Contender::Eevdf)));
+        Total {
+            scenario: kind.0.to_string(),
+            scheduler: kind.1.to_string(),
+            round_trips_per_s,
+            ratio_to_eevdf: (eevdf.median > 0.0).then(|| round_trips_per_s.median / eevdf.median),
+        }
+    };
+    kinds(runs).into_iter().filter(|kind| kind.0.jobs > 1).map(total).collect()
+}
+
+fn figures_of<'a>(runs: &'a [Run], kind: Kind<'a>, job: usize) -> impl Iterator<Item = &'a Figures> {
+    runs.iter().filter(move |run| run.kind() == kind).filter_map(move |run| run.figures.get(job))
+}
+
+fn which(kind: Kind, job: usize, runs: &[Run], rules: &Rules) -> Which {
+    let (scenario, jobs) = (kind.0, kind.0.jobs);
+    Which {
+        scenario: scenario.to_string(),
+        jobs,
+        job,
+        compute_us: scenario.compute_us(job),
+        threads: scenario.threads,
+        wait: rules.wait.clone(),
+        total_round_trips_per_s: (jobs > 1).then(|| totals_of(runs, kind).median),
+    }
+}
+
+fn row(kind: Kind, job: usize, runs: &[Run], jobs: Jobs) -> Row {
     let (scenario, scheduler) = kind;
     let same: Vec<&Figures> = figures_of(runs, kind, job).collect();
     let of = |figure: fn(&Figures) -> f64| median(same.iter().map(|run| figure(run)));
@@ -143,17 +160,18 @@ fn row(kind: Key, job: usize, runs: &[Run], jobs: Jobs) -> Row {
     let rate: fn(&Figures) -> f64 = |f| f.round_trips_per_s;
     let per_cpu_s: fn(&Figures) -> f64 = |f| f.round_trips_per_cpu_s;
     let least: Vec<f64> = same.iter().filter_map(|run| run.competitor_fairness_min).collect();
+    let rules = runs.iter().find(|run| run.kind() == kind).map_or_else(Rules::none, |run| run.rules.clone());
     Row {
         receiver: scenario.receiver,
         scheduler: scheduler.to_string(),
-        gate: runs.iter().find(|run| key(&run.step) == kind).map(|run| run.gate.clone()).unwrap_or_default(),
         competitors: scenario.competitors,
-        which: (jobs == Jobs::Several).then_some(Which { jobs: scenario.jobs, job }),
+        which: (jobs == Jobs::Several).then(|| which(kind, job, runs, &rules)),
+        gate: rules.gate,
         round_trips_per_s: Spread::of(same.iter().map(|run| rate(run))),
         ratio_to_eevdf: eevdf(scenario, job, rate).map(|eevdf| of(rate) / eevdf),
         cpu_share: of(|f| f.cpu_share),
         fairness: of(|f| f.fairness),
-        efficiency: eevdf(Scenario::alone(scenario.receiver), 0, per_cpu_s).map(|alone| of(per_cpu_s) / alone),
+        efficiency: eevdf(scenario.alone(job), 0, per_cpu_s).map(|alone| of(per_cpu_s) / alone),
         competitor_fairness_min: (!least.is_empty()).then(|| median(least)),
         p50_us: of(|f| f.p50_us),
         p99_us: of(|f| f.p99_us),
@@ -162,115 +180,12 @@ fn row(kind: Key, job: usize, runs: &[Run], jobs: Jobs) -> Row {
     }
 }
 
-/// The rows for people.
-pub fn table(rows: &[Row]) -> Table {
-    let load = match rows.iter().any(|row| row.which.is_some()) {
-        true => ["scenario", "job"],
-        false => ["receiver", "others"],
-    };
-    let figures = [
-        "scheduler",
-        "gate",
-        "round trips/s",
-        "min-max",
-        "x EEVDF",
-        "CPU",
-        "F",
-        "efficiency",
-        "p50 ms",
-        "p99 ms",
-        "max ms",
-        "others' least F",
-    ];
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_BORDERS_ONLY_CONDENSED);
-    table.set_header(load.iter().chain(&figures));
-    for row in rows {
-        table.add_row(cells(row));
-    }
-    for column in table.column_iter_mut().skip(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-fn cells(row: &Row) -> [String; 14] {
-    let optional = |value: Option<f64>| value.map_or_else(|| "-".into(), |v| format!("{v:.2}"));
-    let ms = |us: f64| format!("{:.2}", us / 1e3);
-    let rate = &row.round_trips_per_s;
-    let Row { receiver, competitors, .. } = *row;
-    let [load, job] = match row.which {
-        None => [receiver.to_string(), competitors.to_string()],
-        Some(Which { jobs, job }) => [
-            Scenario { receiver, jobs, competitors }.to_string(),
-            if jobs > 1 { format!("{job} of {jobs}") } else { "-".into() },
-        ],
-    };
-    [
-        load,
-        job,
-        row.scheduler.clone(),
-        row.gate.clone(),
-        format!("{:.0}", rate.median),
-        format!("{:.0}-{:.0}", rate.min, rate.max),
-        optional(row.ratio_to_eevdf),
-        format!("{:.1}%", 100.0 * row.cpu_share),
-        format!("{:.3}", row.fairness),
-        optional(row.efficiency),
-        ms(row.p50_us),
-        ms(row.p99_us),
-        ms(row.max_us),
-        optional(row.competitor_fairness_min),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::runs::tests::{run, runs, runs_of_two};
     use serde_json::{Value, json};
-    use std::time::Duration;
-
-    fn figures(competitors: usize, rate: f64, per_cpu_s: f64) -> Figures {
-        Figures {
-            round_trips_per_s: rate,
-            cpu_share: 0.2,
-            fairness: 1.0,
-            competitor_fairness_min: (competitors > 0).then_some(0.98),
-            round_trips_per_cpu_s: per_cpu_s,
-            node_speed_min: (competitors > 0).then_some(1e5),
-            p50_us: 61.0,
-            p99_us: 90.0,
-            max_us: rate,
-        }
-    }
-
-    /// For each job its rate and its round trips per CPU second.
-    fn run(scenario: &str, scheduler: &str, jobs: &[(f64, f64)]) -> Run {
-        let scenario: Scenario = scenario.parse().unwrap();
-        let figures = jobs.iter().map(|&(rate, per_cpu_s)| figures(scenario.competitors, rate, per_cpu_s)).collect();
-        let step = Step { scenario, scheduler: scheduler.parse().unwrap(), length: Duration::from_secs(4) };
-        Run { step, gate: "none".into(), figures, again: false }
-    }
-
-    fn runs() -> Vec<Run> {
-        vec![
-            run("spin-0", "eevdf", &[(16_000.0, 8_000.0)]),
-            run("spin-4", "eevdf", &[(400.0, 1_000.0)]),
-            run("spin-4", "dcs", &[(2_000.0, 5_000.0)]),
-            run("spin-4", "eevdf", &[(300.0, 900.0)]),
-            run("spin-4", "dcs", &[(1_000.0, 3_000.0)]),
-            run("spin-4", "eevdf", &[(500.0, 1_100.0)]),
-            run("spin-4", "dcs", &[(1_600.0, 4_000.0)]),
-        ]
-    }
-
-    fn runs_of_two() -> Vec<Run> {
-        let two = [
-            run("spin-2x2", "eevdf", &[(100.0, 400.0), (200.0, 800.0)]),
-            run("spin-2x2", "dcs", &[(900.0, 4_000.0), (600.0, 2_000.0)]),
-        ];
-        runs().into_iter().chain(two).collect()
-    }
+    use std::collections::BTreeSet;
 
     fn summary(results: Vec<Row>) -> Summary {
         Summary {
@@ -302,35 +217,24 @@ mod tests {
     #[test]
     fn each_of_several_jobs_has_a_row() {
         let rows = rows(&runs_of_two(), Jobs::Several);
-        let brief: Vec<_> =
-            rows.iter().map(|row| (row.scheduler.as_str(), row.competitors, row.which.unwrap())).collect();
-        let which = |jobs, job| Which { jobs, job };
+        let brief = |row: &Row| {
+            let Which { scenario, jobs, job, .. } = row.which.as_ref().unwrap();
+            format!("{scenario} {} {} {job} of {jobs}", row.scheduler, row.competitors)
+        };
         assert_eq!(
-            brief,
+            rows.iter().map(brief).collect::<Vec<_>>(),
             [
-                ("eevdf", 0, which(1, 0)),
-                ("eevdf", 4, which(1, 0)),
-                ("dcs", 4, which(1, 0)),
-                ("eevdf", 2, which(2, 0)),
-                ("eevdf", 2, which(2, 1)),
-                ("dcs", 2, which(2, 0)),
-                ("dcs", 2, which(2, 1)),
+                "spin-0 eevdf 0 0 of 1",
+                "spin-4 eevdf 4 0 of 1",
+                "spin-4 dcs 4 0 of 1",
+                "spin-2x2 eevdf 2 0 of 2",
+                "spin-2x2 eevdf 2 1 of 2",
+                "spin-2x2 dcs 2 0 of 2",
+                "spin-2x2 dcs 2 1 of 2",
             ]
         );
         assert_eq!((rows[5].ratio_to_eevdf, rows[5].efficiency), (Some(9.0), Some(0.5)));
         assert_eq!((rows[6].ratio_to_eevdf, rows[6].efficiency), (Some(3.0), Some(0.25)));
-    }
-
-    #[test]
-    fn a_slow_node_is_disturbed() {
-        let mut runs = runs();
-        assert!(!disturbed(&runs).contains(&true));
-        runs[3].figures[0].node_speed_min = Some(7e4);
-        assert_eq!(disturbed(&runs).iter().position(|&it| it), Some(3), "slower than others of its kind");
-        for run in &mut runs[4..] {
-            run.figures[0].node_speed_min = Some(2e5);
-        }
-        assert!(disturbed(&runs)[1], "slower than others of any kind");
     }
 
     #[test]
@@ -349,29 +253,66 @@ mod tests {
     }
 
     #[test]
-    fn several_jobs_add_two_fields_and_no_more() {
-        let keys = |jobs| -> Vec<String> {
-            let json = serde_json::to_value(summary(rows(&runs_of_two(), jobs))).unwrap();
-            assert_eq!(json["results"].as_array().unwrap().len(), 7);
-            json["results"][6].as_object().unwrap().keys().cloned().collect()
+    fn efficiency_is_relative_to_the_same_kind_of_job() {
+        let runs = [
+            run("spin-0-t2", "eevdf", &[(9_000.0, 8_000.0)]),
+            run("spin-0-200us-t2", "eevdf", &[(4_000.0, 2_000.0)]),
+            run("spin-0", "eevdf", &[(16_000.0, 100.0)]),
+            run("spin-2x1-mixed-t2", "dcs", &[(900.0, 4_000.0), (600.0, 1_500.0)]),
+        ];
+        let rows = rows(&runs, Jobs::Several);
+        let of = |place: usize| {
+            let Which { compute_us, threads, .. } = rows[place].which.clone().unwrap();
+            (compute_us, threads, rows[place].efficiency.unwrap())
         };
-        let (one, several) = (keys(Jobs::One), keys(Jobs::Several));
-        let new: Vec<&String> = several.iter().filter(|key| !one.contains(key)).collect();
-        assert_eq!(new, ["job", "jobs"]);
-        assert_eq!(several.len(), one.len() + 2);
-
-        let json = serde_json::to_value(summary(rows(&runs_of_two(), Jobs::Several))).unwrap();
-        let of = |row: usize, key: &str| -> Value { json["results"][row][key].clone() };
-        assert_eq!((of(6, "jobs"), of(6, "job")), (json!(2), json!(1)));
-        assert_eq!((of(0, "jobs"), of(0, "job")), (json!(1), json!(0)));
+        assert_eq!([of(1), of(2)], [(0, 2, 1.0), (200, 2, 1.0)], "those alone themselves");
+        assert_eq!([of(3), of(4)], [(0, 2, 0.5), (200, 2, 0.75)]);
     }
 
     #[test]
-    fn the_table_has_a_line_for_each_row() {
-        let text = table(&rows(&runs(), Jobs::One)).to_string();
-        assert!(text.contains("dcs") && text.contains("1000-2000") && text.contains("20.0%"), "{text}");
-        assert!(text.contains("receiver"), "{text}");
-        let text = table(&rows(&runs_of_two(), Jobs::Several)).to_string();
-        assert!(text.contains("spin-2x2") && text.contains("1 of 2"), "{text}");
+    fn several_jobs_add_some_keys_and_no_more() {
+        let json = |jobs| serde_json::to_value(summary(rows(&runs_of_two(), jobs))).unwrap();
+        let (demo, policies) = (json(Jobs::One), json(Jobs::Several));
+        let keys = |json: &Value, row: usize| -> BTreeSet<String> {
+            assert_eq!(json["results"].as_array().unwrap().len(), 7);
+            json["results"][row].as_object().unwrap().keys().cloned().collect()
+        };
+        let new = |row| keys(&policies, row).difference(&keys(&demo, row)).cloned().collect::<Vec<_>>();
+        let of_all = ["compute_us", "job", "jobs", "scenario", "threads", "wait"];
+        assert_eq!(new(0), of_all);
+        assert_eq!(new(6), [&of_all[..5], &["total_round_trips_per_s", "wait"]].concat());
+        assert!((0..7).all(|row| keys(&demo, row).is_subset(&keys(&policies, row))));
+
+        let of = |row: usize| policies["results"][row].clone();
+        assert_eq!((&of(6)["jobs"], &of(6)["job"], &of(6)["scenario"]), (&json!(2), &json!(1), &json!("spin-2x2")));
+        assert_eq!((&of(0)["jobs"], &of(0)["job"], &of(0)["wait"]), (&json!(1), &json!(0), &json!("none")));
+    }
+
+    #[test]
+    fn rows_name_the_rules_of_their_scheduler() {
+        let rules = Rules { gate: "equalizing".into(), wait: "spin".into() };
+        let rows = rows(&[Run { rules, ..run("spin-4", "dcs", &[(1.0, 1.0)]) }], Jobs::Several);
+        assert_eq!((rows[0].gate.as_str(), rows[0].which.as_ref().unwrap().wait.as_str()), ("equalizing", "spin"));
+    }
+
+    #[test]
+    fn totals_are_of_all_jobs_of_a_run() {
+        let runs = [
+            run("spin-2x2", "eevdf", &[(100.0, 1.0), (200.0, 1.0)]),
+            run("spin-2x2", "dcs", &[(100.0, 1.0), (1_000.0, 1.0)]),
+            run("spin-2x2", "dcs", &[(900.0, 1.0), (300.0, 1.0)]),
+            run("spin-2x2", "dcs", &[(500.0, 1.0), (1_000.0, 1.0)]),
+            run("spin-4", "dcs", &[(500.0, 1.0)]),
+        ];
+        let totals = totals(&runs);
+        assert_eq!(totals.len(), 2, "one job has none");
+        let dcs = &totals[1];
+        assert_eq!((dcs.scenario.as_str(), dcs.scheduler.as_str(), dcs.ratio_to_eevdf), ("spin-2x2", "dcs", Some(4.0)));
+        let wanted = Spread { median: 1_200.0, min: 1_100.0, max: 1_500.0 };
+        assert_eq!(dcs.round_trips_per_s, wanted, "and not the sum of the jobs' medians");
+
+        let of_rows: Vec<Option<f64>> =
+            rows(&runs, Jobs::Several).iter().map(|row| row.which.as_ref().unwrap().total_round_trips_per_s).collect();
+        assert_eq!(of_rows, [None, Some(300.0), Some(300.0), Some(1_200.0), Some(1_200.0)]);
     }
 }

@@ -3,28 +3,23 @@
 //!
 //! The side that connects starts the token and measures its round trips. A receiver either spins, which
 //! is a receive that does not wait, again and again, as message passing libraries do it, or blocks in it.
+//! Between receiving and sending it may have work of its own, and each process may have several threads,
+//! each of which passes a token of its own to its counterpart.
 
-use std::io::{ErrorKind, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd};
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use hdrhistogram::Histogram;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, recv};
+use anyhow::{Context, Result, anyhow, bail};
 
-use super::interval::{Phase, monotonic_ns, phase};
+use super::interval::{Bounds, Interval, Phase, monotonic_ns, phase};
 use super::machine;
+use super::peer::Peer;
 use super::protocol::Receiver;
-use super::worker::{Begin, Report, RoundTrips, Timing};
-
-/// The thesis's and Zhang's token is small; 128 bytes are a message with a header of a library.
-const MESSAGE: usize = 128;
-
-/// For a peer that has not started yet.
-const MEETING: Duration = Duration::from_secs(20);
+use super::record::Record;
+use super::scenario::{COMPUTE_US, THREADS};
+use super::work::Work;
+use super::worker::{Begin, Report, Timing};
 
 /// Pass a token between two processes and measure its round trips.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,6 +30,16 @@ pub struct TokenArgs {
     /// How to wait for a message.
     #[arg(long, value_enum, default_value = "spin")]
     receiver: Receiver,
+
+    /// Microseconds of CPU work between receiving and sending, in a loop that is calibrated at the start.
+    #[arg(long, value_name = "US", default_value = "0",
+          value_parser = clap::value_parser!(u32).range(..=i64::from(*COMPUTE_US.end())))]
+    compute_us: u32,
+
+    /// Threads, each of which passes a token of its own; the other side must have as many.
+    #[arg(long, value_name = "N", default_value = "1",
+          value_parser = clap::value_parser!(u16).range(1..=*THREADS.end() as i64))]
+    threads: u16,
 
     /// CPU to stay on.
     #[arg(long, value_name = "N")]
@@ -58,40 +63,92 @@ struct Side {
 
 pub fn run(args: &TokenArgs, begin: Begin) -> Result<Report> {
     machine::pin(args.cpu)?;
+    let work = Work::lasting(Duration::from_micros(args.compute_us.into()))?;
     match (args.side.listen, args.side.connect) {
-        (Some(address), _) => respond(address, args.receiver, begin),
-        (_, Some(address)) => initiate(address, args.receiver, begin),
+        (Some(address), _) => {
+            let peers = accept(address, args, &begin)?;
+            in_threads(peers, begin.bounds()?, |peer, bounds| respond(peer, work, bounds))
+        }
+        (_, Some(address)) => {
+            let peers = (0..args.threads).map(|_| Peer::connect(address, args.receiver)).collect::<Result<_>>()?;
+            begin.announce(None)?;
+            in_threads(peers, begin.bounds()?, |peer, bounds| initiate(peer, work, bounds))
+        }
         _ => bail!("neither an address to listen on nor one to connect to"),
     }
 }
 
-fn respond(address: SocketAddr, receiver: Receiver, begin: Begin) -> Result<Report> {
+/// Nobody listens any more when all have come: one that is too many is to fail and not to wait.
+fn accept(address: SocketAddr, args: &TokenArgs, begin: &Begin) -> Result<Vec<Peer>> {
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     begin.announce(Some(listener.local_addr()?))?;
-    let mut peer = Peer::new(accept(&listener)?, receiver)?;
-    let interval = begin.interval()?;
-
-    while peer.receive()? && peer.send()? {}
-    check_complete()?;
-    Ok(Report::of(&interval, None))
+    (0..args.threads).map(|_| Peer::accept(&listener, args.receiver)).collect()
 }
 
-fn initiate(address: SocketAddr, receiver: Receiver, begin: Begin) -> Result<Report> {
-    let mut peer = Peer::new(connect(address)?, receiver)?;
-    begin.announce(None)?;
-    let interval = begin.interval()?;
+/// What a thread has measured.
+struct Part {
+    report: Report,
+    /// Of the side that starts the token.
+    record: Option<Record>,
+}
+
+/// Passes a token with each peer, in a thread for each, of which this is one. So a job of one thread is a
+/// process of one, and no task is there that is not counted.
+fn in_threads(
+    mut peers: Vec<Peer>,
+    bounds: Bounds,
+    pass: impl Fn(Peer, Bounds) -> Result<Part> + Sync,
+) -> Result<Report> {
+    let pass = &pass;
+    let last = peers.pop().context("no peer")?;
+    let parts = thread::scope(|scope| {
+        let start = |peer| thread::Builder::new().spawn_scoped(scope, move || pass(peer, bounds));
+        let others = peers.into_iter().map(start).collect::<Result<Vec<_>, _>>().context("cannot start a thread")?;
+        let ours = pass(last, bounds);
+        let others = others.into_iter().map(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?);
+        others.chain([ours]).collect::<Result<Vec<Part>>>()
+    })?;
+    total(parts)
+}
+
+/// They are of the same interval.
+fn total(parts: Vec<Part>) -> Result<Report> {
+    let tasks = parts.len();
+    let cpu_seconds = parts.iter().map(|part| part.report.cpu_seconds).sum();
+    let seconds = parts.first().context("no thread")?.report.seconds;
+    let records = parts.into_iter().filter_map(|part| part.record);
+    let round_trips = records.reduce(Record::merge).map(Record::figures);
+    Ok(Report { seconds, cpu_seconds, tasks, round_trips, loops: None })
+}
+
+fn respond(mut peer: Peer, work: Work, bounds: Bounds) -> Result<Part> {
+    let interval = Interval::begin(bounds)?;
+    while peer.receive()? {
+        work.run();
+        if !peer.send()? {
+            break;
+        }
+    }
+    check_complete()?;
+    Ok(Part { report: Report::of(&interval), record: None })
+}
+
+/// The work of both sides is part of a round trip.
+fn initiate(mut peer: Peer, work: Work, bounds: Bounds) -> Result<Part> {
+    let interval = Interval::begin(bounds)?;
 
     // The clock is read once a round trip, which is the end of one and the start of the next.
-    let mut record = Record::new(interval.end_ns())?;
+    let mut record = Record::new(bounds.end_ns)?;
     let mut started = monotonic_ns();
     while peer.send()? && peer.receive()? {
         let now = monotonic_ns();
         record.round_trip(started, now, phase());
         started = now;
+        work.run();
     }
     record.round_trip(started, monotonic_ns(), phase());
     check_complete()?;
-    Ok(Report::of(&interval, Some(record.figures())))
+    Ok(Part { report: Report::of(&interval), record: Some(record) })
 }
 
 /// An interval that the peer cut short is no measurement.
@@ -102,137 +159,36 @@ fn check_complete() -> Result<()> {
     Ok(())
 }
 
-/// The round trips of the interval.
-struct Record {
-    end_ns: u64,
-    histogram_ns: Histogram<u64>,
-    /// How long the one under way at the end had taken by then: it may be the longest of all.
-    unfinished_ns: u64,
-}
-
-impl Record {
-    fn new(end_ns: u64) -> Result<Record> {
-        // Up to a minute, to one part in a thousand.
-        let histogram_ns = Histogram::new_with_bounds(1, 60_000_000_000, 3).context("no histogram")?;
-        Ok(Record { end_ns, histogram_ns, unfinished_ns: 0 })
-    }
-
-    fn round_trip(&mut self, started: u64, now: u64, phase: Phase) {
-        if phase == Phase::Measured {
-            self.histogram_ns.saturating_record(now - started);
-        } else if now >= self.end_ns && started < self.end_ns {
-            self.unfinished_ns = self.end_ns - started;
-        }
-    }
-
-    /// If there was none at all, the one under way is all that is known.
-    fn figures(mut self) -> RoundTrips {
-        let count = self.histogram_ns.len();
-        if count == 0 {
-            self.histogram_ns.saturating_record(self.unfinished_ns);
-        }
-        let us = |ns: u64| ns as f64 / 1e3;
-        RoundTrips {
-            count,
-            p50_us: us(self.histogram_ns.value_at_quantile(0.5)),
-            p99_us: us(self.histogram_ns.value_at_quantile(0.99)),
-            max_us: us(self.histogram_ns.max().max(self.unfinished_ns)),
-        }
-    }
-}
-
-/// The other side of the connection. What ends a transfer, and is no error, is the end of this process's
-/// time or of the peer's.
-struct Peer {
-    stream: TcpStream,
-    flags: MsgFlags,
-    message: [u8; MESSAGE],
-}
-
-impl Peer {
-    fn new(stream: TcpStream, receiver: Receiver) -> Result<Peer> {
-        stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
-        let flags = match receiver {
-            Receiver::Spin => MsgFlags::MSG_DONTWAIT,
-            Receiver::Block => MsgFlags::empty(),
-        };
-        Ok(Peer { stream, flags, message: [0; MESSAGE] })
-    }
-
-    /// False: there will be no further message.
-    fn receive(&mut self) -> Result<bool> {
-        let mut filled = 0;
-        while filled < MESSAGE {
-            match recv(self.stream.as_raw_fd(), &mut self.message[filled..], self.flags) {
-                Ok(0) | Err(Errno::ECONNRESET) => return Ok(false),
-                Ok(n) => filled += n,
-                Err(Errno::EAGAIN | Errno::EINTR) if phase() == Phase::Stop => return Ok(false),
-                Err(Errno::EAGAIN | Errno::EINTR) => {}
-                Err(error) => return Err(error).context("cannot receive the token"),
-            }
-        }
-        Ok(phase() < Phase::Stop)
-    }
-
-    /// False: the peer has left.
-    fn send(&mut self) -> Result<bool> {
-        match self.stream.write_all(&self.message) {
-            Ok(()) => Ok(true),
-            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(false),
-            Err(error) => Err(error).context("cannot send the token"),
-        }
-    }
-}
-
-fn accept(listener: &TcpListener) -> Result<TcpStream> {
-    let mut fds = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-    let timeout = PollTimeout::try_from(MEETING).context("timeout")?;
-    if poll(&mut fds, timeout).context("cannot wait for the peer")? == 0 {
-        bail!("no peer connected within {} s", MEETING.as_secs());
-    }
-    Ok(listener.accept().context("cannot accept the peer")?.0)
-}
-
-/// The peer may still be on its way.
-fn connect(address: SocketAddr) -> Result<TcpStream> {
-    let deadline = Instant::now() + MEETING;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        match TcpStream::connect_timeout(&address, left) {
-            Ok(stream) => return Ok(stream),
-            Err(error) if Instant::now() >= deadline => {
-                return Err(error).with_context(|| format!("cannot connect to {address}"));
-            }
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    #[test]
-    fn counts_only_what_ends_in_the_interval() {
+    fn part(cpu_seconds: f64, round_trip_ns: u64) -> Part {
         let mut record = Record::new(10_000).unwrap();
-        record.round_trip(0, 1_000, Phase::WarmUp);
-        record.round_trip(1_000, 3_000, Phase::Measured);
-        record.round_trip(3_000, 4_000, Phase::Measured);
-        record.round_trip(4_000, 12_000, Phase::Linger);
-        record.round_trip(12_000, 13_000, Phase::Linger);
-        let figures = record.figures();
-        assert_eq!(figures.count, 2);
-        assert_eq!(figures.p50_us, 1.0);
-        assert_eq!(figures.max_us, 6.0, "the one under way at the end took 6 µs of the interval");
+        record.round_trip(0, round_trip_ns, Phase::Measured);
+        let report = Report { seconds: 0.5, cpu_seconds, tasks: 1, round_trips: None, loops: None };
+        Part { report, record: Some(record) }
     }
 
     #[test]
-    fn no_round_trip_at_all_is_as_long_as_the_interval() {
-        let mut record = Record::new(10_000).unwrap();
-        record.round_trip(0, 12_000, Phase::Linger);
-        let figures = record.figures();
-        assert_eq!(figures.count, 0);
-        // The histogram is right to one part in a thousand.
-        assert!((figures.p50_us - 10.0).abs() < 0.02 && (figures.max_us - 10.0).abs() < 0.02, "{figures:?}");
+    fn threads_add_up_to_a_job() {
+        let report = total(vec![part(0.125, 500), part(0.25, 1_000), part(0.125, 2_000)]).unwrap();
+        assert_eq!((report.seconds, report.cpu_seconds, report.tasks), (0.5, 0.5, 3));
+        let trips = report.round_trips.unwrap();
+        assert_eq!((trips.count, trips.p50_us, trips.max_us), (3, 1.0, 2.0));
+    }
+
+    #[test]
+    fn a_thread_that_fails_fails_the_job() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = |_| Peer::connect(listener.local_addr().unwrap(), Receiver::Block).unwrap();
+        let (bounds, threads) = (Bounds::new(0, Duration::ZERO), AtomicUsize::new(0));
+        let result = in_threads((0..3).map(peer).collect(), bounds, |_, _| match threads.fetch_add(1, Relaxed) {
+            1 => bail!("no luck"),
+            _ => Ok(part(0.1, 1_000)),
+        });
+        assert_eq!(result.unwrap_err().to_string(), "no luck");
+        assert_eq!(threads.load(Relaxed), 3, "one for each peer");
     }
 }

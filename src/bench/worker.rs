@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::interval::{Interval, monotonic_ns};
+use super::interval::{Bounds, Interval, monotonic_ns};
 use super::protocol::{parse_duration, parse_length};
 
 /// When a worker is measured.
@@ -46,7 +46,10 @@ pub enum Line {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub seconds: f64,
+    /// Of all its tasks together.
     pub cpu_seconds: f64,
+    /// Its threads that want the CPU.
+    pub tasks: usize,
     /// Of the side that starts the token.
     pub round_trips: Option<RoundTrips>,
     /// Of a hog: what it got done in its CPU time, in its own unit. It tells how fast the machine was.
@@ -62,8 +65,10 @@ pub struct RoundTrips {
 }
 
 impl Report {
-    pub fn of(interval: &Interval, round_trips: Option<RoundTrips>) -> Report {
-        Report { seconds: interval.seconds(), cpu_seconds: interval.cpu_seconds(), round_trips, loops: None }
+    /// Of one task.
+    pub fn of(interval: &Interval) -> Report {
+        let (seconds, cpu_seconds) = (interval.seconds(), interval.cpu_seconds());
+        Report { seconds, cpu_seconds, tasks: 1, round_trips: None, loops: None }
     }
 
     fn print(&self) {
@@ -91,11 +96,11 @@ impl Begin {
         Ok(())
     }
 
-    /// Waits until the worker may begin, and sets its interval.
-    pub fn interval(&self) -> Result<Interval> {
+    /// Waits until the worker may begin, and says when it is measured.
+    pub fn bounds(&self) -> Result<Bounds> {
         let start_ns =
             if self.0.json { start_from_stdin()? } else { monotonic_ns() + self.0.warm_up.as_nanos() as u64 };
-        Interval::begin(start_ns, self.0.seconds)
+        Ok(Bounds::new(start_ns, self.0.seconds))
     }
 }
 

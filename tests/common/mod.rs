@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::process::{Command, Output};
 use std::thread;
 
+use scx_cosched::calibration::Costs;
 use scx_cosched::hooks::HookStates;
 use scx_cosched::jobs::JobView;
 use scx_cosched::native;
-use scx_cosched::policy::Policy;
+use scx_cosched::policy::{CostsView, Policy};
 use scx_cosched::presets;
 use scx_cosched::requests::{Owner, Request};
 use scx_cosched::settings::JobBy;
-use scx_cosched::snapshot::{Histogram, Memory, Snapshot};
+use scx_cosched::snapshot::{GangSkew, Histogram, Memory, Runnable, Snapshot};
 
 /// Runs the program.
 pub fn scx_cosched(args: &[&str]) -> Output {
@@ -56,6 +57,10 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         pid: std::process::id(),
         uptime_seconds: 12.5,
         policy: policy.view(),
+        costs: policy.costs(&CostsView {
+            costs: Costs { latency_us: 12.3, overhead_us: 2.1, switch_us: 4.5 },
+            source: "measured".into(),
+        }),
         job_by: JobBy::Cgroup,
         hooks: HookStates {
             attached: vec!["on_readable".into()],
@@ -63,10 +68,12 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
             missing: vec!["on_tcp_poll".into()],
         },
         memory: Memory { resident_bytes: 10 << 20, maps_bytes: 1 << 20 },
+        runnable: Runnable::new(&[4, 0, 5], 3),
         counters: native::counters().iter().enumerate().map(|(i, c)| (c.name.to_string(), 200 - i as u64)).collect(),
         granted: numbered(true),
         denied: numbered(false),
         arrival_to_run: Histogram::from_powers_of_two(&[1, 0, 2, 4], 20_000),
+        gang_skew: GangSkew { turns: 400, sum_seconds: 0.004_92, mean_seconds: 12.3e-6, max_seconds: 0.000_8 },
         jobs: vec![job("/slurm/job_7", Some(1.2)), job("/a \"quoted\\name\"\n", Some(0.5)), job("other", None)],
     }
 }

@@ -41,7 +41,7 @@ runs() {
 start() {
 	scx_cosched run "$@" >"$tmp/log" 2>&1 &
 	loader=$!
-	eventually 30 runs || fail "the scheduler is not there after 30 s: $(state)"
+	eventually 90 runs || fail "the scheduler is not there after 90 s: $(state)"
 }
 
 # stop: unload it as a user does
@@ -71,10 +71,39 @@ talk() {
 	eventually 60 talking $#
 }
 talking() { (( $(pgrep --count --parent "$talker" || true) == 2 * ($1 - 1) )); }
+hang_up() {
+	kill -TERM "$talker" && wait "$talker"
+}
 quiet() {
-	kill -TERM "$talker" || fail "the messages ended too soon: $(cat "$tmp/messages")"
-	wait "$talker" || fail "$(cat "$tmp/messages")"
+	hang_up || fail "the messages failed: $(cat "$tmp/messages")"
 	cat "$tmp/messages"
+}
+
+# The machine that emulates this one may take its CPUs away for a while. Two real-time
+# tasks, which nothing here delays, notice if that is longer than 0.3 s.
+watch_host() {
+	local cpu
+	for cpu in 0 1; do
+		chrt --fifo 99 taskset -c $cpu python3 -IS -c '
+import time
+last = time.monotonic()
+while True:
+    time.sleep(0.02)
+    now = time.monotonic()
+    if now - last > 0.3:
+        print(f"CPUs away for {now - last:.1f} s", flush=True)
+    last = now' >>"$tmp/stalls" &
+	done
+}
+
+# undisturbed COMMAND...: succeeds if the command does. There is a second try if the
+# CPUs were away meanwhile, and only then.
+undisturbed() {
+	: >"$tmp/stalls"
+	"$@" && return
+	[[ -s $tmp/stalls ]] || return 1
+	sort "$tmp/stalls" | uniq -c
+	"$@"
 }
 
 # in_group NAME COMMAND...: run it in the cgroup of that name

@@ -5,20 +5,6 @@
 # what else happens on a CPU would hide a demand that was forgotten.
 . "$(dirname -- "$0")/../case.sh"
 
-# The machine that emulates this one may take its CPUs away for seconds. Two real-time
-# tasks, which nothing here delays, notice: then, and only then, there is a second try.
-stalls() {
-	chrt --fifo 99 taskset -c "$1" python3 -IS -c '
-import time
-last = time.monotonic()
-while True:
-    time.sleep(0.02)
-    now = time.monotonic()
-    if now - last > 0.3:
-        print(f"CPUs away for {now - last:.1f} s", flush=True)
-    last = now' >>"$tmp/stalls" &
-}
-
 # pass_all: every kind of receiver for a second
 pass_all() {
 	# shellcheck disable=SC2046
@@ -30,16 +16,11 @@ start
 for cpu in 0 1; do
 	for _ in 1 2 3 4; do hog taskset -c $cpu; done
 done
-stalls 0
-stalls 1
+watch_host
 while read -r policy; do
 	# shellcheck disable=SC2086
 	scx_cosched policy set $policy
-	: >"$tmp/stalls"
-	pass_all && continue
-	[[ -s $tmp/stalls ]] || fail "a message was late, and the CPUs were there"
-	sort "$tmp/stalls" | uniq -c
-	pass_all
+	undisturbed pass_all || fail "a message was late, and the CPUs were there"
 done <<-END
 	dcs
 	dcs --h-ms 20

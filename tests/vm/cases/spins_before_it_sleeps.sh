@@ -1,7 +1,7 @@
 #!/bin/bash
 # Under the wait rule "spin" a blocking receive whose peer runs has its message
 # without a switch. One that waits in vain, because its peer is slow or shares its
-# CPU, hardly spins; a real-time task and a task under "none" never do.
+# CPU, hardly spins; a real-time task and a task under "busy" never do.
 . "$(dirname -- "$0")/../case.sh"
 
 # pass COUNT GAP_MS CPU: COUNT round trips over TCP with blocking receives
@@ -74,9 +74,9 @@ print(round(statistics.median(times) * 1e6))')
 echo "a send on a socket whose reader spins takes $median us"
 (( median < 4000 )) || fail "a send had to wait for a reader that spins"
 
-scx_cosched policy set --wait none
+scx_cosched policy set --wait busy
 pass 200 0 1
-(( spins < 20 )) || fail "under the wait rule none a task spun"
+(( spins < 20 )) || fail "under the wait rule busy a task spun"
 
 # Messages are no demand here, but a wait is a wait.
 scx_cosched policy set local --wait spin

@@ -19,12 +19,13 @@ for cpu in 0 1; do hog taskset -c $cpu; done
 sleep 2
 before=$(cat /sys/kernel/sched_ext/enable_seq)
 
-presets=$(scx_cosched policy list --json | jq -r '.[].name')
-for from in $presets; do
-	for to in $presets; do
-		[[ $from != "$to" ]] || continue
-		set_policy "{name: \"$from\"}" "$from"
+# Each to each later one and back, and from there to the next.
+mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name')
+for i in "${!presets[@]}"; do
+	set_policy "{name: \"${presets[i]}\"}" "${presets[i]}"
+	for to in "${presets[@]:i + 1}"; do
 		set_policy "{name: \"$to\"}" "$to"
+		set_policy "{name: \"${presets[i]}\"}" "${presets[i]}"
 	done
 done
 set_policy '{arrival: "none"}' dcs --arrival none
@@ -36,7 +37,7 @@ done
 for e in -4 0 4; do
 	set_policy "{gate: \"rate\", rate_exponent: $e}" dcs --gate rate --rate-exponent $e --rate-constant-ms 5
 done
-set_policy '{wait: "none"}' dcs --wait none
+set_policy '{wait: "busy"}' dcs --wait busy
 for us in 1 10000; do
 	set_policy "{wait: \"spin\", spin_us: $us}" dcs --wait spin --spin-us $us
 done

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Gang scheduling: the row of jobs that has its turn goes first (policies/gang.h).
+ *
+ * The pulse ends each turn on every CPU, and notes how late it was: the skew between CPUs and, if their clocks agree,
+ * between nodes. What the row has to run comes first, in the fair order among itself; where it has nothing, the others
+ * run.
+ */
+#ifndef COSCHED_GANG_BPF_H
+#define COSCHED_GANG_BPF_H
+
+/* The rows that jobs were given by name; the loader knows the names. All others have that of their hash. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, COSCHED_MAX_JOBS);
+	__type(key, u64);
+	__type(value, u32);
+} gang_rows_of_jobs SEC(".maps");
+
+static bool is_gang(void)
+{
+	return current_policy()->arrival == COSCHED_ARRIVAL_GANG;
+}
+
+/* Has the row of @p its turn? */
+static bool has_turn(struct task_struct *p)
+{
+	const struct cosched_policy *policy = current_policy();
+	u64 job = job_of(p);
+	u32 *given = bpf_map_lookup_elem(&gang_rows_of_jobs, &job);
+	u32 row = given ? *given % gang_rows(policy) : gang_row_of(policy, job);
+
+	return row == gang_row_at(policy, bpf_ktime_get_tai_ns());
+}
+
+/* May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? */
+static bool row_preempts(struct task_struct *p, const struct cpu_ctx *cctx)
+{
+	return is_gang() && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p);
+}
+
+/* Takes the first of the row that has its turn from @cpu's queue, or lets @prev go on if it is one of them. */
+static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	struct task_struct *p;
+
+	if (!is_gang())
+		return false;
+	bpf_for_each(scx_dsq, p, cpu, 0) {
+		struct task_ctx *ptctx = task_ctx_of(p);
+
+		if (!ptctx || !has_turn(p))
+			continue;
+		/* @prev is of this row as well, and its turn within the row goes on. */
+		if (prev && tctx && has_turn(prev) && vtime_before(tctx->vtime, p->scx.dsq_vtime))
+			break;
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_whole_slice(ptctx));
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
+			return true;
+	}
+	if (!prev || !tctx || !has_turn(prev))
+		return false;
+	scx_bpf_task_set_slice(prev, begin_whole_slice(tctx));
+	note_position(cctx, tctx, scx_bpf_now());
+	return true;
+}
+
+/* The turn of a row is over on this CPU, or was @late_ns ago. */
+static void note_row(u64 late_ns)
+{
+	struct cosched_cpu_stats *stats = this_cpu_stats();
+
+	if (!stats)
+		return;
+	stats->counters[COSCHED_COUNTER_rows]++;
+	stats->skew_sum_ns += late_ns;
+	if (stats->skew_max_ns < late_ns)
+		stats->skew_max_ns = late_ns;
+}
+
+#endif

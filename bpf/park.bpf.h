@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Parking: a task that polls in vain leaves its CPU to the others, and comes back when it has a message.
+ *
+ * It stays runnable, in the queue of its CPU, behind everything else. So a CPU that has nothing else runs it, and nobody
+ * has to remember to. It loses nothing: what it does not use of its share meanwhile it may use later, as far as a task
+ * that slept might.
+ *
+ * A message must not be lost between the empty poll and the parking. Pending is a level here too (demand.bpf.h):
+ *
+ *	arrival:	data into the socket;  full barrier;  read state and park
+ *	parking:	park = PARKED;         full barrier;  read the sockets
+ *
+ * At least one of the two sees the other. tests/parking_model.rs tries all interleavings. And should a message come
+ * where nobody watches, a parked task looks again by itself after the recheck time.
+ */
+#ifndef COSCHED_PARK_BPF_H
+#define COSCHED_PARK_BPF_H
+
+/* Further behind than anything in the order will ever be, on the fair clock. */
+#define PARK_DISTANCE_NS (3600 * NSEC_PER_SEC)
+
+/* Is @vtime the place of a parked task? */
+static bool is_parked_at(const struct cpu_ctx *cctx, u64 vtime)
+{
+	return vtime_before(cctx->vtime_now + PARK_DISTANCE_NS / 2, vtime);
+}
+
+/* Has the queue of @cpu somebody who is not parked? */
+static bool is_wanted(const struct cpu_ctx *cctx, s32 cpu)
+{
+	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
+
+	return first && !is_parked_at(cctx, first->scx.dsq_vtime);
+}
+
+/* @tctx was asked to park and has left its CPU. Does it stay away? Not if its message has come meanwhile. */
+static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+{
+	u64 recheck_at = now + current_policy()->recheck_ns;
+
+	__sync_lock_test_and_set(&tctx->park, PARK_PARKED);	/* full barrier */
+	if (has_message(tctx)) {
+		tctx->park = PARK_NONE;
+		return false;
+	}
+	if (!cctx->recheck_at || (s64)(recheck_at - cctx->recheck_at) < 0)
+		cctx->recheck_at = recheck_at;
+	return true;
+}
+
+/* The place of the last in @cpu's queue, or just behind @otherwise if there is none. */
+static u64 last_place(s32 cpu, u64 otherwise)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, cpu, SCX_DSQ_ITER_REV)
+		return vtime_before(otherwise, p->scx.dsq_vtime) ? p->scx.dsq_vtime : otherwise;
+	return otherwise;
+}
+
+/* A message has come for @tctx, which is parked on @cctx's CPU, and no boost was granted: it takes its turn again. */
+static bool unpark_on_arrival(struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	if (__sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) != PARK_PARKED)
+		return false;
+	__sync_lock_test_and_set(&cctx->unpark, 1);
+	return true;
+}
+
+/*
+ * Gives those in @cpu's queue their place in the order back that are parked no longer, or are to look again. Called by
+ * ops.dispatch(). O(tasks in the queue), and nothing at all while nobody is parked.
+ */
+static void unpark(struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	bool due = cctx->recheck_at && (s64)(now - cctx->recheck_at) >= 0;
+	u64 recheck_ns = current_policy()->recheck_ns, next = 0;
+	struct task_struct *p;
+
+	if (!due && !(READ_ONCE(cctx->unpark) && __sync_lock_test_and_set(&cctx->unpark, 0)))
+		return;
+	bpf_for_each(scx_dsq, p, cpu, 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+		u64 recheck_at;
+
+		if (!tctx || !tctx->park)
+			continue;
+		recheck_at = tctx->queued_at + recheck_ns;
+		if (tctx->park == PARK_PARKED && (s64)(now - recheck_at) >= 0) {
+			count(COSCHED_COUNTER_rechecks);
+			__sync_lock_test_and_set(&tctx->park, PARK_UNPARK);
+		}
+		if (tctx->park == PARK_PARKED) {
+			if (!next || (s64)(recheck_at - next) < 0)
+				next = recheck_at;
+			continue;
+		}
+		tctx->park = PARK_NONE;
+		bound_credit(tctx, cctx);
+		update_sums(tctx);
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, resume_slice(tctx));
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, tctx->slice_vtime);
+		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0);
+	}
+	cctx->recheck_at = next;
+}
+
+#endif

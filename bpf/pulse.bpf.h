@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The pulse: a timer on each CPU, for what no event brings about.
+ *
+ *	periodic	each interval, 1 ms in the paper, somebody in the queue is chosen and boosted (Zhang 2.4.4)
+ *	spin-block,	a running task that polls in vain is found out, and after its spin time asked to leave the CPU
+ *	spin-yield	(park.bpf.h; Zhang 2.4.1, 2.4.2)
+ *	gang		the turn of a row ends (gang.bpf.h)
+ *
+ * It beats only while it has something to look at: somebody in the queue, and for the waits a running task to which
+ * messages come. A boost that was granted for less than a slice ends at the pulse too where there is one, and not only
+ * at a tick.
+ *
+ * Who polls is looked for at each tick too, and only there if the interval is no shorter than a tick: a timer of its own
+ * costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got done.
+ *
+ * A task waits as long as no message has come for it, its sockets are empty and looks find it inside a receive; how
+ * long is known to within an interval.
+ */
+#ifndef COSCHED_PULSE_BPF_H
+#define COSCHED_PULSE_BPF_H
+
+struct pulse {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct pulse);
+} pulses SEC(".maps");
+
+/* Do messages come to @tctx, under a policy that wants to know whether it polls? */
+static bool is_watched(const struct task_ctx *tctx)
+{
+	return current_policy()->wait != COSCHED_WAIT_BUSY || cosched_boosts(current_policy()) ?
+	       tctx->endpoints[0] != 0 : false;
+}
+
+/* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
+static u64 next_pulse(const struct task_ctx *tctx, s32 cpu)
+{
+	const struct cosched_policy *policy = current_policy();
+
+	if (scx_bpf_dsq_nr_queued(cpu) <= 0)
+		return 0;
+	if (policy->arrival == COSCHED_ARRIVAL_GANG)
+		return gang_rest_ns(policy, bpf_ktime_get_tai_ns());
+	if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
+		return policy->interval_ns;
+	/* What a tick finds early enough needs no timer. */
+	if (cosched_wait_parks(policy) && tctx->endpoints[0] && policy->interval_ns < tick_ns())
+		return policy->interval_ns;
+	return 0;
+}
+
+/* Sets the timer of @cpu, on which this runs and @tctx is about to, unless it is set or need not be. */
+static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	u64 next_ns = cctx->pulse ? 0 : next_pulse(tctx, cpu);
+	struct pulse *pulse;
+	u32 key = cpu;
+
+	if (!next_ns)
+		return;
+	pulse = bpf_map_lookup_elem(&pulses, &key);
+	if (pulse && !bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
+		cctx->pulse = 1;
+}
+
+/* What the choice of whom to boost is to know of @p. */
+static void describe_candidate(struct cosched_candidate *candidate, const struct task_struct *p,
+			       const struct task_ctx *tctx, u32 current_pid)
+{
+	bool has = has_message(tctx);
+
+	candidate->distance = (u32)p->pid - current_pid;
+	candidate->receives = tctx->receives;
+	candidate->pending = has ? (tctx->pending ?: 1) : 0;
+	candidate->arrival_ns = tctx->arrival_ns;
+}
+
+/*
+ * Boosts whom the policy chooses among those in @cpu's queue and, if @with_current, the running task @p. Its choice is
+ * subject to the gate like any other boost.
+ */
+static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, bool with_current)
+{
+	struct cosched_candidate best = {}, candidate = {};
+	u32 choice = current_policy()->choice;
+	struct task_ctx *chosen = NULL;
+	struct task_struct *q;
+	s32 chosen_pid = 0;
+
+	if (with_current)
+		describe_candidate(&best, p, tctx, p->pid);
+	bpf_for_each(scx_dsq, q, cpu, 0) {
+		struct task_ctx *qtctx = task_ctx_of(q);
+
+		if (!qtctx)
+			continue;
+		describe_candidate(&candidate, q, qtctx, p->pid);
+		if (!cosched_choice_rank(choice, &candidate))
+			continue;
+		if ((with_current || chosen_pid) && cosched_choice_rank(choice, &best) &&
+		    !cosched_choice_prefers(choice, &candidate, &best))
+			continue;
+		best = candidate;
+		chosen_pid = q->pid;
+	}
+	if (!chosen_pid)
+		return;
+	q = bpf_task_from_pid(chosen_pid);
+	if (!q)
+		return;
+	chosen = task_ctx_of(q);
+	if (chosen && READ_ONCE(chosen->state) == TASK_QUEUED && chosen->cpu == cpu && !chosen->boost &&
+	    demand_granted(chosen, cctx, scx_bpf_now()))
+		request_boost(chosen, cctx, cpu);
+	bpf_task_release(q);
+}
+
+/* The running task @p is to leave @cpu now. */
+static void end_slice(struct task_struct *p, struct cpu_ctx *cctx, s32 cpu)
+{
+	scx_bpf_task_set_slice(p, 0);
+	preempt_for(cctx, cpu);
+}
+
+/* Looks whether @p, which runs on @cpu, polls in vain for longer than its spin time. */
+static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	const struct cosched_policy *policy = current_policy();
+	enum look look;
+
+	/* One that spins in a hook sleeps by itself (waits.bpf.h). */
+	if (cctx->spin != SPIN_NONE || !is_wanted(cctx, cpu))
+		return;
+	look = look_at(p, tctx);
+	if (tctx->wait_messages != cctx->messages || look == LOOK_ELSEWHERE || has_message(tctx)) {
+		begin_watch(tctx, cctx, now);
+		return;
+	}
+	if (!polls_in_vain(tctx) || now - tctx->wait_since < cosched_spin_ns(policy, &tctx->wait_history))
+		return;
+	tctx->park = PARK_WANTED;
+	if (policy->wait == COSCHED_WAIT_SPIN_YIELD)
+		boost_one(p, tctx, cctx, cpu, false);
+	end_slice(p, cctx, cpu);
+}
+
+/* What is due on @cpu, on which @p runs. */
+static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	const struct cosched_policy *policy = current_policy();
+	u64 now = scx_bpf_now();
+
+	if (policy->arrival == COSCHED_ARRIVAL_GANG) {
+		note_row(bpf_ktime_get_tai_ns() % gang_quantum_ns(policy));
+		end_slice(p, cctx, cpu);
+		return;
+	}
+	if (tctx->boosted && cctx->curr_slice_ns < policy->slice_ns && !rest_of_slice(cctx, now))
+		end_slice(p, cctx, cpu);
+	if (cosched_wait_parks(policy))
+		watch_wait(p, tctx, cctx, cpu, now);
+	if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
+		boost_one(p, tctx, cctx, cpu, true);
+}
+
+static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	s32 cpu = bpf_get_smp_processor_id();
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	struct task_ctx *tctx = task_ctx_of(p);
+	u64 next_ns;
+
+	if (!cctx || (u32)cpu != *key)
+		return 0;
+	cctx->pulse = 0;
+	/* A kernel thread, or another class: whoever runs here next starts it again. */
+	if (!tctx || cctx->curr_id != task_id(p) || is_kthread(p))
+		return 0;
+	beat(p, tctx, cctx, cpu);
+	next_ns = next_pulse(tctx, cpu);
+	if (next_ns && !bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
+		cctx->pulse = 1;
+	return 0;
+}
+
+static s32 init_pulse(u32 cpu)
+{
+	struct pulse *pulse = bpf_map_lookup_elem(&pulses, &cpu);
+	s32 err;
+
+	if (!pulse)
+		return -ENOENT;
+	err = bpf_timer_init(&pulse->timer, &pulses, CLOCK_MONOTONIC);
+	return err && err != -EBUSY ? err : bpf_timer_set_callback(&pulse->timer, pulse_beats);
+}
+
+#endif

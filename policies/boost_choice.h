@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Whom the periodic boost puts first, and a task that yields (Zhang 2.4.4, 2.4.2).
+ *
+ * The tasks of a CPU are looked at one after the other, each is held against the best so far, and what is left at the
+ * end is the choice. "Round robin from the current task" is the order of their numbers, from that of the task that
+ * runs on and around.
+ *
+ *	round-robin	the first with a message for the receive that it is in; if there is none, the first that is not in a
+ *			receive; if there is none, nobody. The paper's, one of eight that its authors tried
+ *	next-pending	the first with a message
+ *	most-pending	the one with most messages
+ *	longest-waiting	the one whose message came first
+ */
+#ifndef COSCHED_BOOST_CHOICE_H
+#define COSCHED_BOOST_CHOICE_H
+
+#include "policy.h"
+
+/* A task that waits for its CPU. */
+struct cosched_candidate {
+	u32 distance;			/* how far its number is from that of the running task, going up and around */
+	u32 receives;			/* it is inside a receive */
+	u32 pending;			/* messages that wait for it; 0: none */
+	u32 reserved;
+	u64 arrival_ns;			/* when the first of them came */
+};
+
+/* Is it one that @choice would boost at all, and how much rather? 0: no. */
+static inline u32 cosched_choice_rank(u32 choice, const struct cosched_candidate *candidate)
+{
+	if (choice == COSCHED_CHOICE_ROUND_ROBIN && !candidate->receives)
+		return 1;
+	return candidate->pending ? 2 : 0;
+}
+
+/* Is @candidate to be boosted rather than @best, which may be any that has a rank? */
+static inline int cosched_choice_prefers(u32 choice, const struct cosched_candidate *candidate,
+					 const struct cosched_candidate *best)
+{
+	u32 rank = cosched_choice_rank(choice, candidate), best_rank = cosched_choice_rank(choice, best);
+
+	if (rank != best_rank)
+		return rank > best_rank;
+	if (choice == COSCHED_CHOICE_MOST_PENDING && candidate->pending != best->pending)
+		return candidate->pending > best->pending;
+	if (choice == COSCHED_CHOICE_LONGEST_WAITING && candidate->arrival_ns != best->arrival_ns)
+		return candidate->arrival_ns < best->arrival_ns;
+	return candidate->distance < best->distance;
+}
+
+#endif

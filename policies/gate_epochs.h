@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Gate "epochs": boost only if the equalizing gate would, and the message is of a later epoch than the node
+ * (thesis 3.3).
+ *
+ * Where several parallel jobs share the nodes, a node that leaves job A for job B at the end of its slice still gets
+ * A's messages, from the nodes that have not left yet. Each of them would draw it back, and B would never come to run
+ * on all nodes at once: the jobs thrash. With epochs the messages of those who stayed behind count for nothing, and
+ * B's messages, which carry the newer epoch, draw the others along. So all nodes go from job to job.
+ *
+ * The price: of two nodes that have counted differently far, one does not hear the other. With busy
+ * competitors, which send nothing that could bring the counts together, that is half of all meetings.
+ */
+#ifndef COSCHED_GATE_EPOCHS_H
+#define COSCHED_GATE_EPOCHS_H
+
+#include "policy.h"
+#include "gate_equalizing.h"
+
+static inline u32 gate_epochs_allows(const struct cosched_policy *policy, const struct cosched_demand *demand)
+{
+	u32 reason = gate_equalizing_allows(policy, demand);
+
+	if (!cosched_reason_grants(reason))
+		return reason;
+	return demand->message_epoch > demand->node_epoch ? COSCHED_REASON_new_epoch : COSCHED_REASON_old_epoch;
+}
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What messages and switches cost on this node: the parameters of the rules for spinning.
+//!
+//! A process that waits should spin for 2L + 2o + W, the time until the answer comes if the message has to wake
+//! the peer, and go on while messages arrive at least every 3W + 2o (A. C. Arpaci-Dusseau and D. E. Culler, *A
+//! Cooperative Approach to Two-Phase Waiting*, section 3). L is the latency of a message, o what it takes of a
+//! CPU to send or to receive one, W the time to wake and schedule a task that is blocked on one.
+//!
+//! Here a byte goes back and forth over a TCP connection of the loopback interface, in three ways:
+//!
+//! | a round trip between | takes |
+//! |---|---|
+//! | the two ends of one thread, where each message is there when it is received | 4o |
+//! | two threads that spin, on two CPUs | 4o + 2L |
+//! | two threads that sleep until a message comes, on one CPU | 4o + 2W |
+//!
+//! A shared machine only ever adds time, so of the many round trips of a fixed time a quick one counts. The
+//! threads run at the highest nice level: on a busy machine two that spin would hardly run at the same time else.
+//! They end with the measurement, and the caller's CPUs and nice level stay as they are.
+//!
+//! Where it lies:
+//! - Loopback's L is not the network's, which is to be set by hand. It is the way from one CPU to another, without
+//!   what the sender's call still does after the message is through; where that is more, L comes out as 0.
+//! - Loopback's o is more than a wire's: the send does the receiver's interrupt work as well.
+//! - W is a switch between two threads whose data are in the cache, and longer where more tasks are to run. To wake an
+//!   idle CPU from deep sleep is not in it.
+//! - The two CPUs are the first and the last that may be used, as a rule not of one core; others may be nearer.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+/// For this long each of the three ways is tried.
+const BUDGET: Duration = Duration::from_millis(150);
+/// Of the round trips, one in so many may be quicker than the one that counts. The very quickest is no measure: a
+/// sender that is preempted by the receiver has its answer without having slept.
+const ONE_IN: usize = 10;
+/// A message that takes longer will not come.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// No machine wakes and switches in less.
+const LEAST_SWITCH_US: f64 = 0.05;
+
+const NO_PANIC: &str = "a measurement does not panic";
+
+type Working<T> = JoinHandle<Result<T>>;
+
+/// What messages and switches cost on this node, us: parameters of the LogP model, and W.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// L: from the end of a send to the time when the message can be received; 0 to W. A node with one CPU has 0:
+    /// there a message has arrived when its send returns.
+    pub latency_us: f64,
+    /// o: CPU time to send or to receive a message; more than 0.
+    pub overhead_us: f64,
+    /// W: from a message's arrival until the task that slept for it runs; at least 0.05.
+    pub switch_us: f64,
+}
+
+impl Costs {
+    /// What follows from the time of a round trip in one thread, between two that sleep and between two that spin.
+    fn from_round_trips(alone_us: f64, sleeping_us: f64, spinning_us: Option<f64>) -> Costs {
+        let switch_us = ((sleeping_us - alone_us) / 2.0).max(LEAST_SWITCH_US);
+        // More than a switch would mean that the two threads never ran at the same time.
+        let latency_us = ((spinning_us.unwrap_or(alone_us) - alone_us) / 2.0).clamp(0.0, switch_us);
+        Costs { latency_us, overhead_us: alone_us / 4.0, switch_us }
+    }
+}
+
+/// Measures the costs on the CPUs that the caller may use, in about half a second.
+///
+/// # Errors
+///
+/// The loopback interface is down, a CPU cannot be used, no message comes through, or the clock is too coarse.
+pub fn measure() -> Result<Costs> {
+    measure_on(&allowed_cpus()?)
+}
+
+fn allowed_cpus() -> Result<Vec<usize>> {
+    let set = sched_getaffinity(Pid::from_raw(0)).context("cannot ask which CPUs may be used")?;
+    Ok((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect())
+}
+
+fn measure_on(cpus: &[usize]) -> Result<Costs> {
+    let (&cpu, others) = cpus.split_first().context("there is no CPU that may be used")?;
+    let alone_us = alone_us(cpu)?;
+    let sleeping_us = pair_us(cpu, cpu)?;
+    let spinning_us = others.last().map(|&other| pair_us(cpu, other)).transpose()?;
+    Ok(Costs::from_round_trips(alone_us, sleeping_us, spinning_us))
+}
+
+/// A round trip between the two ends of one thread.
+fn alone_us(cpu: usize) -> Result<f64> {
+    let (near, far) = connection(false)?;
+    let trip = move || near.send().and_then(|()| far.answer()).and_then(|()| near.receive());
+    on_cpu(cpu, || round_trip_us(trip))?.join().expect(NO_PANIC)
+}
+
+/// A round trip between two threads. On one CPU they sleep until a message comes, on two they spin.
+fn pair_us(cpu: usize, other: usize) -> Result<f64> {
+    let (near, far) = connection(other != cpu)?;
+    // It ends when the timer closes its end; if that was too early, the timer says why.
+    let echo = on_cpu(other, move || {
+        while far.answer().is_ok() {}
+        Ok(())
+    })?;
+    let trip = move || near.send().and_then(|()| near.receive());
+    let trip_us = on_cpu(cpu, || round_trip_us(trip))?.join().expect(NO_PANIC);
+    echo.join().expect(NO_PANIC)?;
+    trip_us
+}
+
+/// Makes round trips until the time is over.
+fn round_trip_us(trip: impl Fn() -> Result<()>) -> Result<f64> {
+    let begin = Instant::now();
+    let mut trips = Vec::new();
+    while trips.is_empty() || begin.elapsed() < BUDGET {
+        let start = Instant::now();
+        trip()?;
+        trips.push(start.elapsed());
+    }
+    quick_us(trips)
+}
+
+/// The round trip that counts.
+fn quick_us(mut trips: Vec<Duration>) -> Result<f64> {
+    let rank = trips.len() / ONE_IN;
+    let quick = *trips.select_nth_unstable(rank).1;
+    ensure!(!quick.is_zero(), "the clock is too coarse to time a message: give the costs by hand");
+    Ok(quick.as_secs_f64() * 1e6)
+}
+
+/// Does `work` in a thread of its own, which stays on `cpu`.
+fn on_cpu<T: Send + 'static>(cpu: usize, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<Working<T>> {
+    let pinned = move || {
+        let mut set = CpuSet::new();
+        let pin = set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+        pin.with_context(|| format!("cannot run on CPU {cpu}: give the costs by hand"))?;
+        // SAFETY: no memory is passed. It is of this thread alone, and without the right to it nothing changes.
+        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        work()
+    };
+    thread::Builder::new().name("calibration".into()).spawn(pinned).context("cannot start a thread")
+}
+
+/// One end of a connection, for messages of one byte.
+struct End(TcpStream);
+
+impl End {
+    fn send(&self) -> Result<()> {
+        (&self.0).write_all(&[0]).context("cannot send over the loopback interface")
+    }
+
+    /// The other end's part of a round trip.
+    fn answer(&self) -> Result<()> {
+        self.receive()?;
+        self.send()
+    }
+
+    fn receive(&self) -> Result<()> {
+        let mut since = None;
+        loop {
+            match (&self.0).read(&mut [0]) {
+                Ok(0) => bail!("a connection over the loopback interface has ended early"),
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // The clock is read only when nothing is there: what is timed is the way of a message.
+                    let waited = since.get_or_insert_with(Instant::now).elapsed();
+                    ensure!(waited < PATIENCE, "no message came over the loopback interface: give the costs by hand");
+                }
+                Err(error) => return Err(error).context("cannot receive over the loopback interface"),
+            }
+        }
+    }
+}
+
+fn connection(spins: bool) -> Result<(End, End)> {
+    let connect = || -> io::Result<(End, End)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let near = TcpStream::connect_timeout(&listener.local_addr()?, PATIENCE)?;
+        let (far, _) = listener.accept()?;
+        for end in [&near, &far] {
+            end.set_nodelay(true)?;
+            end.set_read_timeout(Some(PATIENCE))?;
+            end.set_nonblocking(spins)?;
+        }
+        Ok((End(near), End(far)))
+    };
+    connect().context("cannot connect to 127.0.0.1: the loopback interface must be up")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_sensible(costs: Costs) {
+        assert!(costs.overhead_us > 0.0 && costs.overhead_us.is_finite(), "{costs:?}");
+        assert!(costs.switch_us >= LEAST_SWITCH_US && costs.switch_us.is_finite(), "{costs:?}");
+        assert!((0.0..=costs.switch_us).contains(&costs.latency_us), "{costs:?}");
+    }
+
+    #[test]
+    fn measures_soon_and_leaves_the_caller_where_it_was() {
+        let before = allowed_cpus().unwrap();
+        let begin = Instant::now();
+        assert_sensible(measure().unwrap());
+        assert!(begin.elapsed() < Duration::from_secs(10));
+        assert_eq!(allowed_cpus().unwrap(), before);
+    }
+
+    #[test]
+    fn one_cpu_has_no_latency() {
+        let costs = measure_on(&allowed_cpus().unwrap()[..1]).unwrap();
+        assert_sensible(costs);
+        assert_eq!(costs.latency_us, 0.0);
+    }
+
+    #[test]
+    fn costs_follow_from_round_trips() {
+        let costs = Costs::from_round_trips(8.0, 14.0, Some(10.0));
+        assert_eq!(costs, Costs { latency_us: 1.0, overhead_us: 2.0, switch_us: 3.0 });
+        let latency_us = |spinning_us| Costs::from_round_trips(8.0, 14.0, spinning_us).latency_us;
+        assert_eq!([Some(7.0), Some(40_000.0), None].map(latency_us), [0.0, 3.0, 0.0]);
+        assert_eq!(Costs::from_round_trips(8.0, 7.0, None).switch_us, LEAST_SWITCH_US);
+    }
+
+    #[test]
+    fn neither_the_quickest_nor_a_disturbed_round_trip_counts() {
+        let quick_us_of = |us: &[u64]| quick_us(us.iter().copied().map(Duration::from_micros).collect()).unwrap();
+        assert_eq!(quick_us_of(&[9, 4000, 2, 8, 7, 6, 5, 7, 7, 7]), 5.0);
+        assert_eq!(quick_us_of(&[3]), 3.0);
+        assert!(quick_us(vec![Duration::ZERO]).unwrap_err().to_string().contains("too coarse"));
+    }
+
+    #[test]
+    fn errors_name_the_cause() {
+        let no_cpu = format!("{:#}", measure_on(&[CpuSet::count()]).unwrap_err());
+        assert!(no_cpu.starts_with("cannot run on CPU "), "{no_cpu}");
+        let (near, far) = connection(true).unwrap();
+        drop(far);
+        assert!(near.receive().unwrap_err().to_string().contains("ended early"));
+    }
+}
