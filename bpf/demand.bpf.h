@@ -123,14 +123,47 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
+ * The CPU in whose queue @tctx waits, which has just been marked. Another may have taken it meanwhile, and looked for
+ * the mark before it was there: so whoever is to see to the mark is asked for after it is set.
+ */
+static struct cpu_ctx *cpu_of_marked(const struct task_ctx *tctx, s32 *cpu)
+{
+	full_barrier();
+	*cpu = READ_ONCE(tctx->cpu);
+	return *cpu < 0 ? NULL : cpu_ctx_of(*cpu);
+}
+
+/*
  * @tctx waits in the queue of its CPU and has been granted a boost: have its CPU take it next. A kernel
  * thread that runs there is not cut short; the boost follows it.
  */
-static void request_boost(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+static void request_boost(struct task_ctx *tctx)
 {
+	struct cpu_ctx *cctx;
+	s32 cpu;
+
 	tctx->boost = BOOST_GRANTED;
+	cctx = cpu_of_marked(tctx, &cpu);
+	if (!cctx)
+		return;
 	__sync_lock_test_and_set(&cctx->demand, 1);
 	preempt_for(cctx, cpu);
+}
+
+/* A message has come for @tctx, which may be parked, and no boost was granted: it takes its turn again. */
+static void unpark_on_arrival(struct task_ctx *tctx)
+{
+	struct cpu_ctx *cctx;
+	s32 cpu;
+
+	if (__sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) != PARK_PARKED)
+		return;
+	cctx = cpu_of_marked(tctx, &cpu);
+	if (!cctx)
+		return;
+	__sync_lock_test_and_set(&cctx->unpark, 1);
+	if (preempts(tctx, cctx))
+		preempt_for(cctx, cpu);
 }
 
 /* A message has arrived for @tctx, at a socket that it remembers. */
@@ -159,9 +192,9 @@ static void demand_on_arrival(struct task_ctx *tctx)
 	if (!cctx)
 		return;
 	if (arrivals_demand() && demand_granted(tctx, cctx, now))
-		request_boost(tctx, cctx, cpu);
-	else if (unpark_on_arrival(tctx, cctx) && preempts(tctx, cctx))
-		preempt_for(cctx, cpu);
+		request_boost(tctx);
+	else
+		unpark_on_arrival(tctx);
 }
 
 /* May @tctx, which waits in the queue, be taken ahead of the order? */

@@ -18,7 +18,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	struct task_struct *first = is_wanted(cctx, cpu) ? __COMPAT_scx_bpf_dsq_peek(cpu) : NULL;
 	bool granted = false;
 
-	if (first && tctx->park == PARK_WANTED && !has_message(tctx))
+	if (first && is_to_park(tctx, cctx))
 		return false;
 	tctx->park = PARK_NONE;
 	if (first && tctx->yields) {

@@ -111,7 +111,7 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	}
 	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
 	note_queued(cpu);
-	request_boost(tctx, cctx, cpu);
+	request_boost(tctx);
 }
 
 void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
@@ -133,8 +133,6 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 
 	become_runnable(p, tctx, cctx, cpu);
-	if (tctx->state != TASK_QUEUED)
-		set_state(tctx, TASK_QUEUED);
 	tctx->queued_at = scx_bpf_now();
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		place_woken(tctx, cctx, cpu);
@@ -142,13 +140,14 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		place_on_cpu(tctx, cctx, cpu);
 	bound_debt(tctx, cctx);
 	update_sums(tctx);
+	set_state(tctx, TASK_QUEUED);	/* after its CPU is known: see demand.bpf.h */
 
 	if (tctx->park == PARK_WANTED && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
 		return;
 	tctx->park = PARK_NONE;
-	if (tctx->boost == BOOST_RESUMED)
+	if (tctx->boost || tctx->denied)
 		__sync_lock_test_and_set(&cctx->demand, 1);
-	else if (!tctx->denied && arrivals_demand() && has_demand(tctx) &&
+	else if (arrivals_demand() && has_demand(tctx) &&
 		 demand_granted(tctx, cctx, scx_bpf_now())) {
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;

@@ -61,6 +61,7 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 	}
 	if (!prev || !tctx || !has_turn(prev))
 		return false;
+	tctx->park = PARK_NONE;
 	scx_bpf_task_set_slice(prev, begin_whole_slice(tctx));
 	note_position(cctx, tctx, scx_bpf_now());
 	return true;

@@ -11,7 +11,7 @@
  *	arrival:	data into the socket;  full barrier;  read state and park
  *	parking:	park = PARKED;         full barrier;  read the sockets
  *
- * At least one of the two sees the other. tests/parking_model.rs tries all interleavings. And should a message come
+ * At least one of the two sees the other. tests/parking_model.rs tries the interleavings. And should a message come
  * where nobody watches, a parked task looks again by itself after the recheck time.
  */
 #ifndef COSCHED_PARK_BPF_H
@@ -34,13 +34,19 @@ static bool is_wanted(const struct cpu_ctx *cctx, s32 cpu)
 	return first && !is_parked_at(cctx, first->scx.dsq_vtime);
 }
 
+/* Was @tctx asked to leave its CPU, and has had no message since? */
+static bool is_to_park(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	return tctx->park == PARK_WANTED && tctx->wait_messages == cctx->messages && !has_message(tctx);
+}
+
 /* @tctx was asked to park and has left its CPU. Does it stay away? Not if its message has come meanwhile. */
 static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
 	u64 recheck_at = now + current_policy()->recheck_ns;
 
 	__sync_lock_test_and_set(&tctx->park, PARK_PARKED);	/* full barrier */
-	if (has_message(tctx)) {
+	if (has_demand(tctx)) {
 		tctx->park = PARK_NONE;
 		return false;
 	}
@@ -57,15 +63,6 @@ static u64 last_place(s32 cpu, u64 otherwise)
 	bpf_for_each(scx_dsq, p, cpu, SCX_DSQ_ITER_REV)
 		return vtime_before(otherwise, p->scx.dsq_vtime) ? p->scx.dsq_vtime : otherwise;
 	return otherwise;
-}
-
-/* A message has come for @tctx, which is parked on @cctx's CPU, and no boost was granted: it takes its turn again. */
-static bool unpark_on_arrival(struct task_ctx *tctx, struct cpu_ctx *cctx)
-{
-	if (__sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) != PARK_PARKED)
-		return false;
-	__sync_lock_test_and_set(&cctx->unpark, 1);
-	return true;
 }
 
 /*
@@ -96,12 +93,12 @@ static void unpark(struct cpu_ctx *cctx, s32 cpu, u64 now)
 				next = recheck_at;
 			continue;
 		}
-		tctx->park = PARK_NONE;
 		bound_credit(tctx, cctx);
 		update_sums(tctx);
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, resume_slice(tctx));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, tctx->slice_vtime);
-		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0);
+		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0))
+			tctx->park = PARK_NONE;
 	}
 	cctx->recheck_at = next;
 }

@@ -142,11 +142,12 @@ static bool polls_in_vain(const struct task_ctx *tctx)
 	return tctx->receives && tctx->polling >= MAX_POLLING / 2 && !has_message(tctx);
 }
 
-/* Forgets what is known of the wait of @tctx: it has made progress, or does something else. */
+/* Forgets what is known of the wait of @tctx, which runs: it has made progress, or does something else. */
 static void begin_watch(struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
 {
 	tctx->wait_since = now;
 	tctx->wait_messages = cctx->messages;
+	tctx->park = PARK_NONE;
 }
 
 #endif

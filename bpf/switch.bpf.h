@@ -87,7 +87,6 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 		advance_epoch(p, tctx, cctx, cpu);
 	}
 	tctx->boost = BOOST_NONE;
-	tctx->park = PARK_NONE;
 	tctx->pending = 0;
 	tctx->denied = 0;
 	tctx->owes = 0;
@@ -115,8 +114,10 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
  * @p leaves its CPU, and is runnable. One whose turn is over, and that waits for a message, has no use for the next one
  * until it has the message: under spin-block it is parked at once (park.bpf.h).
  */
-static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx)
+static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
+	if (!is_to_park(tctx, cctx))
+		tctx->park = PARK_NONE;
 	if (!is_watched(tctx))
 		return;
 	look_at(p, tctx);
@@ -139,15 +140,17 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	cctx->curr_scale = 0;
 	cctx->curr_kthread = 0;
 	tctx->owes = runnable && has_question(tctx);
-	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
-	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving ? BOOST_RESUMED : BOOST_NONE;
-	tctx->boosted = 0;
 	if (runnable) {
-		look_at_preempted(p, tctx);
+		look_at_preempted(p, tctx, cctx);
 	} else {
+		tctx->park = PARK_NONE;
 		tctx->more_endpoints = 0;
 		leave_sums(tctx);
 	}
+	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
+	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving && !tctx->park ? BOOST_RESUMED :
+												     BOOST_NONE;
+	tctx->boosted = 0;
 	set_state(tctx, runnable ? TASK_QUEUED : TASK_BLOCKED);
 }
 
