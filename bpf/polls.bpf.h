@@ -6,7 +6,7 @@
  * call, which would slow down the very loop that is to be fast; it is looked at now and then, when it loses the CPU and
  * at the pulse of its CPU (pulse.bpf.h). What it is in the middle of stands in the registers that it entered the
  * kernel with. Who computes and polls now and then is found there too, but seldom: one that is to count as polling has
- * been found in it at least half of the last few times.
+ * been found in it several of the last few times.
  *
  *	receives	read, recvfrom, recvmsg and the like, on a socket
  *	polls		poll, select, epoll_wait, io_uring_enter and the like, and sched_yield
@@ -24,6 +24,7 @@
 #define S_IFSOCK	0140000
 #define NO_CALL		(~0U)
 #define MAX_POLLING	256
+#define MIN_POLLING	96	/* programs in slow languages poll half of the time, and compute between two polls */
 #define MAX_READERS	1024
 
 /*
@@ -139,7 +140,7 @@ static enum look look_at(struct task_struct *p, struct task_ctx *tctx)
 /* Does @tctx wait for a message, as far as looks can tell? */
 static bool polls_in_vain(const struct task_ctx *tctx)
 {
-	return tctx->receives && tctx->polling >= MAX_POLLING / 2 && !has_message(tctx);
+	return tctx->receives && tctx->polling >= MIN_POLLING && !has_message(tctx);
 }
 
 /* Forgets what is known of the wait of @tctx, which runs: it has made progress, or does something else. */

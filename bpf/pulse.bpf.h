@@ -34,8 +34,9 @@ struct {
 /* Do messages come to @tctx, under a policy that wants to know whether it polls? */
 static bool is_watched(const struct task_ctx *tctx)
 {
-	return current_policy()->wait != COSCHED_WAIT_BUSY || cosched_boosts(current_policy()) ?
-	       tctx->endpoints[0] != 0 : false;
+	const struct cosched_policy *policy = current_policy();
+
+	return tctx->endpoints[0] && (policy->wait != COSCHED_WAIT_BUSY || cosched_boosts(policy));
 }
 
 /* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */

@@ -12,8 +12,9 @@ use crate::bench::BenchArgs;
 use crate::choices::Choices;
 use crate::gang;
 use crate::given::{Fault, Given, Origin};
+use crate::job_by::JobBy;
 use crate::limits::{self, MetricsListen};
-use crate::settings::{JobBy, Partial};
+use crate::partial::Partial;
 use crate::{recommend, report};
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its

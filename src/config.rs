@@ -27,7 +27,7 @@ use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 use crate::choices::{self, Choices, Kind, Overrides, ROWS, Row};
 use crate::gang::NamedRows;
 use crate::given::{Given, Origin};
-use crate::settings::Partial;
+use crate::partial::Partial;
 use crate::{gang, limits, presets};
 
 /// A configuration file is a page or two. Anything larger is some other file, named by mistake.

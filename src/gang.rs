@@ -20,10 +20,10 @@ use log::warn;
 use crate::bpf::intf::COSCHED_JOB_OTHER;
 use crate::choices::Arrival;
 use crate::given::{Fault, Given, Origin};
+use crate::job_by::JobBy;
 use crate::limits::Range;
 use crate::owners::Owners;
 use crate::policy::Policy;
-use crate::settings::JobBy;
 
 /// The rows that a job can be given. Those beyond the policy's rows wrap round.
 pub const ROW: Range<u32> = Range::new(0, 1023, "a whole number");

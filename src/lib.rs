@@ -11,14 +11,15 @@
 //! | [`limits`], [`given`] | which values are allowed, and where a value came from |
 //! | [`axes`], [`choices`] | the rules on each axis, and all that a policy is made of, with flags, ranges and needs |
 //! | [`policy`], [`presets`] | a rule on each axis with parameters, and the papers' names for some of them |
-//! | [`settings`] | flags over file over preset, checked as a whole |
+//! | [`partial`], [`settings`] | what flags or file say; flags over file over preset, checked as a whole |
 //!
 //! | what it does | |
 //! |---|---|
 //! | [`run`] | the order in which things start and end |
 //! | [`check`] | what this kernel has and lacks |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
-//! | [`totals`], [`jobs`], [`owners`] | read the maps; the largest jobs and the rest; who owns a job |
+//! | [`totals`], [`jobs`], [`owners`], [`job_by`] | read the maps; the largest jobs and the rest; who owns a job, and what one is |
+//! | [`calibration`] | what messages and switches cost on this node |
 //! | [`gang`] | which row of the gang's matrix a job is in |
 //! | [`snapshot`] | one moment of the scheduler, which every output shows |
 //!
@@ -50,6 +51,7 @@ pub mod exporter;
 pub mod gang;
 pub mod given;
 pub mod hooks;
+pub mod job_by;
 pub mod jobs;
 pub mod limits;
 pub mod loading;
@@ -58,6 +60,7 @@ pub mod metrics;
 pub mod monitor;
 pub mod native;
 pub mod owners;
+pub mod partial;
 pub mod policy;
 pub mod presets;
 pub mod recommend;

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf::cosched_counter_COSCHED_COUNTER_rows;
 use crate::hooks::HookStates;
+use crate::job_by::JobBy;
 use crate::jobs::JobView;
 use crate::native;
 use crate::policy::{CostsView, PolicyView};
-use crate::settings::JobBy;
 use crate::totals::Totals;
 
 /// One moment of the running scheduler. Counters count from the start of the program, over restarts that

@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 
 use super::interval::{Phase, phase};
-use super::protocol::Receiver;
+use super::receiver::Receiver;
 
 /// The thesis's and Zhang's token is small; 128 bytes are a message with a header of a library.
 const MESSAGE: usize = 128;

@@ -9,8 +9,8 @@ use anyhow::Result;
 
 use super::contender::Contenders;
 use super::experiment::Experiment;
+use super::length::parse_length;
 use super::plan::{Alone, Step, plan};
-use super::protocol::parse_length;
 use super::scenario::Scenarios;
 use super::summary::Jobs;
 use super::testbed::Testbed;

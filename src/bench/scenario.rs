@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::protocol::Receiver;
+use super::receiver::Receiver;
 
 /// More would not all be ready before the first gives up waiting for its peer.
 const JOBS: RangeInclusive<usize> = 1..=8;

@@ -4,7 +4,8 @@
 use serde::Serialize;
 
 use super::contender::Contender;
-use super::protocol::{Receiver, Rules};
+use super::protocol::Rules;
+use super::receiver::Receiver;
 use super::runs::{Kind, Run};
 use super::scenario::Scenario;
 use super::stats::{Figures, Spread, median};

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::interval::{Bounds, Interval, Phase, monotonic_ns, phase};
 use super::machine;
 use super::peer::Peer;
-use super::protocol::Receiver;
+use super::receiver::Receiver;
 use super::record::Record;
 use super::scenario::{COMPUTE_US, THREADS};
 use super::work::Work;

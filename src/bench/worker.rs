@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::interval::{Bounds, Interval, monotonic_ns};
-use super::protocol::{parse_duration, parse_length};
+use super::length::{parse_duration, parse_length};
 
 /// When a worker is measured.
 #[derive(Clone, Debug, clap::Args)]

@@ -9,12 +9,12 @@ use std::thread;
 
 use scx_cosched::calibration::Costs;
 use scx_cosched::hooks::HookStates;
+use scx_cosched::job_by::JobBy;
 use scx_cosched::jobs::JobView;
 use scx_cosched::native;
 use scx_cosched::policy::{CostsView, Policy};
 use scx_cosched::presets;
 use scx_cosched::requests::{Owner, Request};
-use scx_cosched::settings::JobBy;
 use scx_cosched::snapshot::{GangSkew, Histogram, Memory, Runnable, Snapshot};
 
 /// Runs the program.
