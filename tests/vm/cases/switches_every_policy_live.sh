@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every policy gives way to the default, and every gate to every setting of it,
+# Every policy gives way to the next, and every gate to every setting of it,
 # while messages flow and hogs run: no message is lost, and the scheduler stays
 # the same one.
 . "$(dirname -- "$0")/../case.sh"
@@ -14,16 +14,15 @@ set_policy() {
 
 start
 scx_cosched policy show --json >"$tmp/first"
-talk 20000 tcp4/spin tcp6/block udp4/block udp4/poll udp6/epoll stream/spin dgram/block
+talk 8000 tcp4/spin tcp6/block udp4/block udp4/poll udp6/epoll stream/spin dgram/block
 for cpu in 0 1; do hog taskset -c $cpu; done
 sleep 2
 before=$(cat /sys/kernel/sched_ext/enable_seq)
 
-# From each to the default and on to the next; in any order they are in switches_policies_under_load.
+# One after the other; in any order they are in switches_policies_under_load.
 mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name')
 for preset in "${presets[@]}"; do
 	set_policy "{name: \"$preset\"}" "$preset"
-	set_policy '{name: "dcs"}' dcs
 done
 set_policy '{arrival: "none"}' dcs --arrival none
 set_policy '{arrival: "demand"}' --arrival demand
