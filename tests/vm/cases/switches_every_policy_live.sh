@@ -19,7 +19,7 @@ for cpu in 0 1; do hog taskset -c $cpu; done
 sleep 2
 before=$(cat /sys/kernel/sched_ext/enable_seq)
 
-# One after the other; in any order they are in switches_policies_under_load.
+# One after the other.
 mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name')
 for preset in "${presets[@]}"; do
 	set_policy "{name: \"$preset\"}" "$preset"
