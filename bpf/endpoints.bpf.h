@@ -41,6 +41,22 @@ static bool holds_message(u64 addr)
 	}
 }
 
+static bool is_udp(u64 addr)
+{
+	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
+
+	return is_socket(sk, addr) && sk->sk_protocol == IPPROTO_UDP;
+}
+
+/* How far the stream at @addr has been read. Only TCP says so. */
+static u32 read_up_to(u64 addr)
+{
+	struct tcp_sock *tp = bpf_core_cast((void *)addr, struct tcp_sock);
+	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
+
+	return is_socket(sk, addr) && sk->sk_protocol == IPPROTO_TCP ? tp->copied_seq : 0;
+}
+
 /*
  * Has a message been read from the socket at @addr that is not answered yet? TCP knows: in a dialogue it owes the peer
  * an acknowledgement until it has data to send it along with.
@@ -84,6 +100,20 @@ __noinline bool has_question(const struct task_ctx *tctx __arg_nonnull)
 	return any_endpoint(tctx, owes_answer);
 }
 
+/* A number that changes when @tctx reads from a stream which it remembers. */
+__noinline u32 streams_read(const struct task_ctx *tctx __arg_nonnull)
+{
+	u32 i, sum = 0;
+
+	for (i = 0; i < TASK_ENDPOINTS; i++) {
+		u64 addr = READ_ONCE(tctx->endpoints[i]);
+
+		if (addr)
+			sum += read_up_to(addr);
+	}
+	return sum;
+}
+
 /*
  * A task that is stopped with a question in its hands has its peer waiting as much as one with a message in its
  * socket. Half of all slices of a pair end like that, and without this nobody would ask for it to run again.
@@ -93,14 +123,24 @@ static bool has_demand(const struct task_ctx *tctx)
 	return tctx->owes || has_message(tctx);
 }
 
-/* A message for @tctx has arrived at the socket at @addr: has_message() is to look there from now on. */
-static void remember_endpoint(struct task_ctx *tctx, u64 addr)
+/* Has a message for @tctx arrived at the socket at @addr, as far as it remembers? */
+static bool remembers_endpoint(const struct task_ctx *tctx, u64 addr)
 {
 	u32 i;
 
 	for (i = 0; i < TASK_ENDPOINTS; i++)
 		if (READ_ONCE(tctx->endpoints[i]) == addr)
-			return;
+			return true;
+	return false;
+}
+
+/* A message for @tctx has arrived at the socket at @addr: has_message() is to look there from now on. */
+static void remember_endpoint(struct task_ctx *tctx, u64 addr)
+{
+	u32 i;
+
+	if (remembers_endpoint(tctx, addr))
+		return;
 	for (i = 0; i < TASK_ENDPOINTS; i++) {
 		u64 old = READ_ONCE(tctx->endpoints[i]);
 

@@ -11,8 +11,11 @@
  *	arrival:	data into the socket;  full barrier;  read state and park
  *	parking:	park = PARKED;         full barrier;  read the sockets
  *
- * At least one of the two sees the other. tests/parking_model.rs tries the interleavings. And should a message come
- * where nobody watches, a parked task looks again by itself after the recheck time.
+ * At least one of the two sees the other. tests/parking_model.rs tries the interleavings.
+ *
+ * Yet an arrival may go unnoticed: the kernel does not run a hook on a CPU where a task was preempted inside that very
+ * hook. So the CPU of a parked task reads its sockets too, once a tick at most, when it looks for work. And should a
+ * message come where nobody watches, the task looks again by itself after the recheck time.
  */
 #ifndef COSCHED_PARK_BPF_H
 #define COSCHED_PARK_BPF_H
@@ -37,21 +40,19 @@ static bool is_wanted(const struct cpu_ctx *cctx, s32 cpu)
 /* Was @tctx asked to leave its CPU, and has had no message since? */
 static bool is_to_park(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	return tctx->park == PARK_WANTED && tctx->wait_messages == cctx->messages && !has_message(tctx);
+	return tctx->park == PARK_WANTED && !may_have_read(tctx, cctx) && !has_message(tctx);
 }
 
 /* @tctx was asked to park and has left its CPU. Does it stay away? Not if its message has come meanwhile. */
 static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	u64 recheck_at = now + current_policy()->recheck_ns;
-
 	__sync_lock_test_and_set(&tctx->park, PARK_PARKED);	/* full barrier */
 	if (has_demand(tctx)) {
 		tctx->park = PARK_NONE;
 		return false;
 	}
-	if (!cctx->recheck_at || (s64)(recheck_at - cctx->recheck_at) < 0)
-		cctx->recheck_at = recheck_at;
+	if (!cctx->parked_looked_at)
+		cctx->parked_looked_at = now;
 	return true;
 }
 
@@ -65,34 +66,42 @@ static u64 last_place(s32 cpu, u64 otherwise)
 	return otherwise;
 }
 
+/* Is @tctx, which is parked and waits in the queue, to take its turn again? */
+static bool is_to_unpark(struct task_ctx *tctx, u64 recheck_at, u64 now)
+{
+	if (tctx->park != PARK_PARKED)
+		return true;
+	if (has_message(tctx))
+		return true;
+	if ((s64)(now - recheck_at) < 0)
+		return false;
+	count(COSCHED_COUNTER_rechecks);
+	return true;
+}
+
 /*
- * Gives those in @cpu's queue their place in the order back that are parked no longer, or are to look again. Called by
- * ops.dispatch(). O(tasks in the queue), and nothing at all while nobody is parked.
+ * Gives those in @cpu's queue their place in the order back that are parked no longer, have a message, or are to look
+ * again. Called by ops.dispatch(). O(tasks in the queue), and nothing at all while nobody is parked.
  */
 static void unpark(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
-	bool due = cctx->recheck_at && (s64)(now - cctx->recheck_at) >= 0;
-	u64 recheck_ns = current_policy()->recheck_ns, next = 0;
+	bool due = cctx->parked_looked_at && now - cctx->parked_looked_at >= tick_ns();
+	u64 recheck_ns = current_policy()->recheck_ns;
 	struct task_struct *p;
 
 	if (!due && !(READ_ONCE(cctx->unpark) && __sync_lock_test_and_set(&cctx->unpark, 0)))
 		return;
+	cctx->parked_looked_at = 0;
 	bpf_for_each(scx_dsq, p, cpu, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
-		u64 recheck_at;
 
 		if (!tctx || !tctx->park)
 			continue;
-		recheck_at = tctx->queued_at + recheck_ns;
-		if (tctx->park == PARK_PARKED && (s64)(now - recheck_at) >= 0) {
-			count(COSCHED_COUNTER_rechecks);
-			__sync_lock_test_and_set(&tctx->park, PARK_UNPARK);
-		}
-		if (tctx->park == PARK_PARKED) {
-			if (!next || (s64)(recheck_at - next) < 0)
-				next = recheck_at;
+		if (!is_to_unpark(tctx, tctx->queued_at + recheck_ns, now)) {
+			cctx->parked_looked_at = now;
 			continue;
 		}
+		__sync_lock_test_and_set(&tctx->park, PARK_UNPARK);
 		bound_credit(tctx, cctx);
 		update_sums(tctx);
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, resume_slice(tctx));
@@ -100,7 +109,6 @@ static void unpark(struct cpu_ctx *cctx, s32 cpu, u64 now)
 		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0))
 			tctx->park = PARK_NONE;
 	}
-	cctx->recheck_at = next;
 }
 
 #endif

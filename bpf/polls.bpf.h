@@ -11,6 +11,12 @@
  *	receives	read, recvfrom, recvmsg and the like, on a socket
  *	polls		poll, select, epoll_wait, io_uring_enter and the like, and sched_yield
  *
+ * A look may come upon a task that leaves a receive with a message, or that has just read one inside. Such a task does
+ * not wait, it is about to answer, and to park it would stop its peer as well. What the call returns tells the former.
+ * As for the latter, no wait counts in which there was a message to be read, as far back as the last look. Should its
+ * arrival have gone unnoticed, TCP says how far it has been read, the hooks on Unix sockets whether there was something,
+ * and for UDP one look is not enough.
+ *
  * Such a look also finds who reads a socket, for one that neither made it nor ever sleeps there. It cannot write to
  * the socket's storage, for which it has no reference, so it leaves a note that the next arrival takes up.
  *
@@ -26,6 +32,7 @@
 #define MAX_POLLING	256
 #define MIN_POLLING	96	/* programs in slow languages poll half of the time, and compute between two polls */
 #define MAX_READERS	1024
+#define MAX_CALL_NS	(4 * NSEC_PER_MSEC)	/* a receive that does not sleep is over by then, whatever interrupts it */
 
 /*
  * Which task was seen to read the socket at an address. One that is lost is seen again, and one that has served goes, lest
@@ -38,21 +45,34 @@ struct {
 	__type(value, u64);
 } readers SEC(".maps");
 
-/* The system call that @p, the current task, is in, and the first argument of it. */
-static u32 current_call(struct task_struct *p, u64 *argument)
+struct call {
+	u32 number;		/* NO_CALL: none */
+	u64 argument;		/* the first */
+	s64 result;		/* -ENOSYS: none yet */
+};
+
+/* The system call that @p, the current task, is in. */
+static void current_call(struct task_struct *p, struct call *call)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(p);
 
 #if defined(__TARGET_ARCH_x86)
-	*argument = regs->di;
-	return (s64)regs->orig_ax < 0 ? NO_CALL : (u32)regs->orig_ax;
+	call->number = (s64)regs->orig_ax < 0 ? NO_CALL : (u32)regs->orig_ax;
+	call->argument = regs->di;
+	call->result = regs->ax;
 #elif defined(__TARGET_ARCH_arm64)
-	*argument = regs->orig_x0;
-	return regs->syscallno < 0 ? NO_CALL : (u32)regs->syscallno;
+	call->number = regs->syscallno < 0 ? NO_CALL : (u32)regs->syscallno;
+	call->argument = regs->orig_x0;
+	call->result = regs->regs[0] == call->argument ? -ENOSYS : (s64)regs->regs[0];
 #else
-	*argument = 0;
-	return NO_CALL;
+	call->number = NO_CALL;
 #endif
+}
+
+/* Does @call return with a message, or else with more than the news that there is none? */
+static bool is_answered(const struct call *call)
+{
+	return call->result && call->result != -ENOSYS && call->result != -EAGAIN;
 }
 
 static bool is_among(const volatile u32 *calls, u32 call)
@@ -103,51 +123,98 @@ static void correct_receiver(struct endpoint *ep, u64 addr)
 enum look {
 	LOOK_OUTSIDE,		/* not in the kernel: nothing is known */
 	LOOK_ELSEWHERE,		/* in the kernel, for something else */
+	LOOK_BEGINS,		/* it receives where no message has found it so far: who knows whether one will */
 	LOOK_RECEIVES,
 };
 
-/* What is @p, the current task, in the middle of? */
-static enum look what_does(struct task_struct *p)
+/* What is @p, the current task, in the middle of? @inside: the socket that it is inside a receive on. */
+static enum look what_does(struct task_struct *p, const struct task_ctx *tctx, u64 *inside)
 {
-	u64 argument, addr;
-	u32 call = current_call(p, &argument);
+	struct call call = {};
+	u64 addr;
 
-	if (call == NO_CALL)
+	current_call(p, &call);
+	if (call.number == NO_CALL)
 		return LOOK_OUTSIDE;
-	if (is_among(poll_calls, call))
-		return LOOK_RECEIVES;
-	if (!is_among(receive_calls, call))
+	if (is_answered(&call))
 		return LOOK_ELSEWHERE;
-	addr = socket_of_fd(p, argument);
+	if (is_among(poll_calls, call.number))
+		return LOOK_RECEIVES;
+	if (!is_among(receive_calls, call.number))
+		return LOOK_ELSEWHERE;
+	addr = socket_of_fd(p, call.argument);
 	if (!addr)
 		return LOOK_ELSEWHERE;
 	note_reader_at(addr, task_id(p));
-	return LOOK_RECEIVES;
+	if (call.result == -ENOSYS)
+		*inside = addr;
+	return remembers_endpoint(tctx, addr) ? LOOK_RECEIVES : LOOK_BEGINS;
 }
 
 /* Looks at @p, the current task, and remembers what it found. */
 static enum look look_at(struct task_struct *p, struct task_ctx *tctx)
 {
-	enum look look = what_does(p);
+	u64 inside = 0;
+	enum look look = what_does(p, tctx, &inside);
 
+	tctx->inside_udp = inside && is_udp(inside);
+	if (!inside)
+		tctx->inside_since = 0;
+	else if (!tctx->inside_since)
+		tctx->inside_since = bpf_ktime_get_ns();
 	tctx->receives = look == LOOK_RECEIVES;
 	tctx->polling -= tctx->polling / 4;
-	if (tctx->receives)
+	if (look >= LOOK_BEGINS)
 		tctx->polling += MAX_POLLING / 4;
 	return look;
 }
 
-/* Does @tctx wait for a message, as far as looks can tell? */
-static bool polls_in_vain(const struct task_ctx *tctx)
+/* Has @tctx, which runs, had a message to read since its wait began? */
+static bool may_have_read(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	return tctx->receives && tctx->polling >= MIN_POLLING && !has_message(tctx);
+	return tctx->had_message || tctx->wait_messages != cctx->messages || tctx->streams_read != streams_read(tctx);
 }
 
-/* Forgets what is known of the wait of @tctx, which runs: it has made progress, or does something else. */
-static void begin_watch(struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
+/*
+ * How long @tctx, which runs, has waited, as far as is known. Not by scx_bpf_now(), which may be some ms behind: what is
+ * over by then would count as still going on.
+ */
+static u64 waited_ns(const struct task_ctx *tctx)
 {
-	tctx->wait_since = now;
-	tctx->wait_messages = cctx->messages;
+	return bpf_ktime_get_ns() - tctx->wait_since;
+}
+
+/*
+ * Is @tctx inside a receive that may have read something: before its wait began, if it is the same receive as then, or
+ * unseen since, which only UDP hides?
+ */
+static bool may_be_reading(const struct task_ctx *tctx)
+{
+	bool was_inside = tctx->inside_since <= tctx->wait_since;
+
+	if (!tctx->inside_since || (!was_inside && !tctx->inside_udp))
+		return false;
+	return bpf_ktime_get_ns() - (was_inside ? tctx->wait_since : tctx->inside_since) < MAX_CALL_NS;
+}
+
+/* Does @tctx, which runs, wait for a message, as far as looks can tell? */
+static bool polls_in_vain(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	return tctx->receives && tctx->polling >= MIN_POLLING && !may_have_read(tctx, cctx) &&
+	       !may_be_reading(tctx) && !has_message(tctx);
+}
+
+/*
+ * Forgets what is known of the wait of @tctx, which runs: it has made progress, or does something else. A message that
+ * comes right now is seen in its socket or changes the count: as in demand.bpf.h.
+ */
+static void begin_watch(struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	tctx->wait_since = bpf_ktime_get_ns();
+	tctx->wait_messages = READ_ONCE(cctx->messages);
+	full_barrier();
+	tctx->had_message = has_message(tctx);
+	tctx->streams_read = streams_read(tctx);
 	tctx->park = PARK_NONE;
 }
 

@@ -31,12 +31,18 @@ struct {
 	__type(value, struct pulse);
 } pulses SEC(".maps");
 
-/* Do messages come to @tctx, under a policy that wants to know whether it polls? */
-static bool is_watched(const struct task_ctx *tctx)
+/* Does the policy want to know who receives where, and who polls? */
+static bool looks_matter(void)
 {
 	const struct cosched_policy *policy = current_policy();
 
-	return tctx->endpoints[0] && (policy->wait != COSCHED_WAIT_BUSY || cosched_boosts(policy));
+	return policy->wait != COSCHED_WAIT_BUSY || cosched_boosts(policy);
+}
+
+/* Likewise, and do messages come to @tctx? */
+static bool is_watched(const struct task_ctx *tctx)
+{
+	return tctx->endpoints[0] && looks_matter();
 }
 
 /* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
@@ -130,7 +136,7 @@ static void end_slice(struct task_struct *p, struct cpu_ctx *cctx, s32 cpu)
 }
 
 /* Looks whether @p, which runs on @cpu, polls in vain for longer than its spin time. */
-static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	const struct cosched_policy *policy = current_policy();
 	enum look look;
@@ -139,11 +145,13 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	if (cctx->spin != SPIN_NONE || !is_wanted(cctx, cpu))
 		return;
 	look = look_at(p, tctx);
-	if (tctx->wait_messages != cctx->messages || look == LOOK_ELSEWHERE || has_message(tctx)) {
-		begin_watch(tctx, cctx, now);
+	if (!is_watched(tctx))
+		return;
+	if (look == LOOK_ELSEWHERE || may_have_read(tctx, cctx) || has_message(tctx)) {
+		begin_watch(tctx, cctx);
 		return;
 	}
-	if (!polls_in_vain(tctx) || now - tctx->wait_since < cosched_spin_ns(policy, &tctx->wait_history))
+	if (!polls_in_vain(tctx, cctx) || waited_ns(tctx) < cosched_spin_ns(policy, &tctx->wait_history))
 		return;
 	tctx->park = PARK_WANTED;
 	if (policy->wait == COSCHED_WAIT_SPIN_YIELD)
@@ -165,7 +173,7 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 	if (tctx->boosted && cctx->curr_slice_ns < policy->slice_ns && !rest_of_slice(cctx, now))
 		end_slice(p, cctx, cpu);
 	if (cosched_wait_parks(policy))
-		watch_wait(p, tctx, cctx, cpu, now);
+		watch_wait(p, tctx, cctx, cpu);
 	if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
 		boost_one(p, tctx, cctx, cpu, true);
 }
@@ -184,7 +192,9 @@ static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
 	/* A kernel thread, or another class: whoever runs here next starts it again. */
 	if (!tctx || cctx->curr_id != task_id(p) || is_kthread(p))
 		return 0;
+	WRITE_ONCE(cctx->beats, 1);
 	beat(p, tctx, cctx, cpu);
+	WRITE_ONCE(cctx->beats, 0);
 	next_ns = next_pulse(tctx, cpu);
 	if (next_ns && !bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
 		cctx->pulse = 1;

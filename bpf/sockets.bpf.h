@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Hooks on sockets: which task receives where, what has arrived, and what has been consumed.
+ * Hooks on sockets: which task receives where, and what has arrived.
  *
  * Covers TCP and UDP over IPv4 and IPv6 and Unix sockets, through functions that they share.
  *
@@ -86,13 +86,31 @@ static void message_arrived(struct sock *sk)
 	bpf_task_release(p);
 }
 
+static bool is_unix(const struct sock *sk)
+{
+	return sk->__sk_common.skc_family == AF_UNIX;
+}
+
 SEC("fentry/sock_def_readable")
 int BPF_PROG(on_readable, struct sock *sk)
 {
 	/* The owner of the lock works off its own backlog: on_tcp_backlog was told of this before. */
-	if (sk->sk_lock.owned)
+	if (is_unix(sk) || sk->sk_lock.owned)
 		return 0;
 	message_arrived(sk);
+	return 0;
+}
+
+/*
+ * A program of its own, since a sender to a Unix socket is here as itself and not in a softirq. While it is, or has been
+ * preempted here, the kernel does not run the same program again on this CPU, and packets would go unnoticed. As it is,
+ * other messages to Unix sockets may (park.bpf.h).
+ */
+SEC("fentry/sock_def_readable")
+int BPF_PROG(on_unix_readable, struct sock *sk)
+{
+	if (is_unix(sk))
+		message_arrived(sk);
 	return 0;
 }
 

@@ -69,8 +69,9 @@ struct cpu_ctx {
 
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
 	u32 unpark;		/* a task in this CPU's queue is parked no longer, and not yet back in its place */
-	u64 recheck_at;		/* when the first of those that are parked is to look again; 0: nobody is parked */
+	u64 parked_looked_at;	/* when somebody in this CPU's queue was last seen to be parked; 0: nobody is */
 	u32 pulse;		/* the timer is set */
+	u32 beats;		/* it has run out, and what is due is being done: a tick may come in between */
 } __attribute__((aligned(128)));	/* cache lines are fetched in pairs, and none is another CPU's */
 
 struct {
@@ -219,7 +220,11 @@ struct task_ctx {
 	u32 pending;		/* messages that have come since it ran */
 	u32 polling;		/* how often looks found it inside a receive, in 1 / MAX_POLLING (polls.bpf.h) */
 	u32 wait_messages;	/* cctx->messages at wait_since */
+	u32 streams_read;	/* streams_read() at wait_since */
+	u32 had_message;	/* there was one for it at wait_since, which it may have read since */
 	u64 wait_since;		/* when it last made progress, as far as is known */
+	u64 inside_since;	/* since when looks have found it inside a receive; 0: the last one has not */
+	u32 inside_udp;		/* that receive is on a UDP socket */
 };
 
 struct {

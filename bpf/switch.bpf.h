@@ -74,7 +74,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 		return;
 	count(COSCHED_COUNTER_context_switches);
 	if (tctx->awaits || tctx->park == PARK_PARKED || tctx->park == PARK_UNPARK)
-		cosched_spin_learn(current_policy(), &tctx->wait_history, now - tctx->wait_since);
+		cosched_spin_learn(current_policy(), &tctx->wait_history, waited_ns(tctx));
 	place_on_cpu(tctx, cctx, cpu);
 	become_runnable(p, tctx, cctx, cpu);
 
@@ -104,8 +104,8 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	cctx->curr_scale = vtime_scale(tctx, cctx);
 	cctx->curr_kthread = is_kthread(p);
 	cctx->curr_has_turn = is_gang() && has_turn(p);
-	begin_watch(tctx, cctx, now);
 	set_state(tctx, TASK_RUNNING);
+	begin_watch(tctx, cctx);
 	record_latency(tctx, now);
 	start_pulse(tctx, cctx, cpu);
 }
@@ -118,10 +118,10 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 {
 	if (!is_to_park(tctx, cctx))
 		tctx->park = PARK_NONE;
-	if (!is_watched(tctx))
+	if (!looks_matter())
 		return;
 	look_at(p, tctx);
-	if (!polls_in_vain(tctx))
+	if (!is_watched(tctx) || !polls_in_vain(tctx, cctx))
 		return;
 	count(COSCHED_COUNTER_polls);
 	if (current_policy()->wait == COSCHED_WAIT_SPIN_BLOCK && !has_rest(tctx))
@@ -168,8 +168,8 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	if (!tctx)
 		return;
 	start_pulse(tctx, cctx, scx_bpf_task_cpu(p));
-	if (cosched_wait_parks(current_policy()) && is_watched(tctx))
-		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p), scx_bpf_now());
+	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
+		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p));
 	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !tctx->boosted);
 	if (!preempted && p->scx.slice >= tick_ns() / 2)
 		return;

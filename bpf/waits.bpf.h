@@ -18,6 +18,7 @@
 #ifndef COSCHED_WAITS_BPF_H
 #define COSCHED_WAITS_BPF_H
 
+#define MSG_DONTWAIT	0x40
 #define MAX_SPIN_ROUNDS (4 << 20)	/* more than fit into the longest time that the loader allows */
 
 /* Is somebody waiting for the lock of @sk? A stream is locked here, and what is to be sent needs that lock. */
@@ -39,11 +40,12 @@ static bool goes_on(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 /* Spins until there is a message at @sk (true), for @spin_ns at most, or until it is told to stop or is in the way. */
 static bool spin(struct task_ctx *tctx, struct cpu_ctx *cctx, struct sock *sk, u64 spin_ns)
 {
-	u64 since = bpf_ktime_get_ns(), now = since;
 	bool came = false;
+	u64 since, now;
 	u32 i;
 
-	begin_watch(tctx, cctx, since);
+	begin_watch(tctx, cctx);
+	since = now = tctx->wait_since;
 	WRITE_ONCE(cctx->spin, SPIN_ON);
 	bpf_for(i, 0, MAX_SPIN_ROUNDS) {
 		came = holds_message((u64)sk);
@@ -113,14 +115,29 @@ int BPF_PROG(on_datagram_wait, struct sock *sk)
 	return wait_begins(sk, true);
 }
 
-/* Unix sockets have waits of their own, which compilers inline: the whole receive stands for them, and may find something. */
+/* A receive on a Unix socket begins, which waits unless it was told not to or finds a message. */
+static int unix_receive(struct sock *sk, int flags)
+{
+	struct task_ctx *tctx;
+
+	if (!sk->sk_receive_queue.qlen && !(flags & MSG_DONTWAIT))
+		return wait_begins(sk, false);
+	note_reader(sk);
+	/* Should its arrival have gone unnoticed: see on_unix_readable. */
+	tctx = sk->sk_receive_queue.qlen ? task_ctx_of(bpf_get_current_task_btf()) : NULL;
+	if (tctx)
+		tctx->had_message = 1;
+	return 0;
+}
+
+/* Unix sockets have waits of their own, which compilers inline: the whole receive stands for them. */
 #define UNIX_WAIT_HOOK(name, function)						\
 SEC("fentry/" #function)							\
-int BPF_PROG(on_##name##_wait, struct socket *sock)				\
+int BPF_PROG(on_##name##_wait, struct socket *sock, struct msghdr *msg, size_t size, int flags)	\
 {										\
 	struct sock *sk = sock->sk;						\
 										\
-	return sk ? wait_begins(sk, false) : 0;					\
+	return sk ? unix_receive(sk, flags) : 0;				\
 }
 
 UNIX_WAIT_HOOK(unix_stream, unix_stream_recvmsg)

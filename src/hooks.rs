@@ -62,8 +62,8 @@ impl Hook {
     pub fn consequence(&self) -> &'static str {
         match self.name.as_str() {
             "on_readable" => "arrivals are not seen, so nothing is boosted",
+            "on_unix_readable" => "arrivals at Unix sockets are not seen",
             "on_tcp_backlog" => "arrivals for a TCP receiver that was preempted inside receive are seen late",
-            name if name.ends_with("_received") => "a receiver that never sleeps is known only if it made the socket",
             name if name.ends_with("_wait") => {
                 "whoever sleeps in this receive does not spin before, and is known only if it made the socket"
             }

@@ -104,8 +104,8 @@ impl Agent {
 
     fn answer(&mut self, request: Request, requests: &Lines<TcpStream>) -> Result<Answer> {
         match request {
-            Request::Schedule(contender) => {
-                let rules = self.scheduler.switch(&contender)?;
+            Request::Schedule(contender, scenario) => {
+                let rules = self.scheduler.switch(&contender, scenario)?;
                 Ok(Answer::Scheduled(rules))
             }
             Request::Prepare(load) => self.prepare(load),
@@ -120,15 +120,16 @@ impl Agent {
     /// Starts the tokens' processes first, since the hogs would only be in their way.
     fn prepare(&mut self, load: Load) -> Result<Answer> {
         self.workers.clear();
-        self.cgroup = self.cgroup.take().or_else(|| Cgroup::parent(load.experiment));
-        let Scenario { jobs, competitors, .. } = load.scenario;
+        self.cgroup = self.cgroup.take().or_else(Cgroup::parent);
+        let jobs = load.scenario.jobs;
         let mut addresses = Vec::new();
-        for job in 0..jobs {
-            self.start(&format!("token{job}"), &self.token_options(&load, job), &load)?;
+        let mut names = load.scenario.workers();
+        for (job, name) in names.by_ref().take(jobs).enumerate() {
+            self.start(&name, &self.token_options(&load, job), &load)?;
             addresses.extend(self.workers[job].wait_ready()?);
         }
-        for i in 1..=competitors {
-            self.start(&format!("hog{i}"), &[], &load)?;
+        for name in names {
+            self.start(&name, &[], &load)?;
         }
         self.workers[jobs..].iter_mut().try_for_each(|hog| hog.wait_ready().map(drop))?;
         self.load = Some(load);

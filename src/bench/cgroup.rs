@@ -16,17 +16,25 @@ use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, statfs};
 
 const ROOT: &str = "/sys/fs/cgroup";
 
+/// The parent, below the root. Nobody else's: a kernel has one scheduler, and so one experiment at a time.
+const PARENT: &str = "scx_cosched-bench";
+
 /// A cgroup that goes when the last who has it drops it. Its processes have to have gone before.
 pub struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// A parent for the cgroups of an experiment; none where there is no cgroup v2 to write to.
-    pub fn parent(experiment: u32) -> Option<Cgroup> {
+    /// The parent of the cgroups of an experiment; none where there is no cgroup v2 to write to.
+    pub fn parent() -> Option<Cgroup> {
         let root = Path::new(ROOT);
         if statfs(root).ok()?.filesystem_type() != CGROUP2_SUPER_MAGIC {
             return None;
         }
-        Cgroup::create(root.join(format!("scx_cosched-bench-{experiment}"))).ok()
+        Cgroup::create(root.join(PARENT)).ok()
+    }
+
+    /// What a scheduler that takes cgroups for jobs calls the one of this name.
+    pub fn job(name: &str) -> String {
+        format!("/{PARENT}/{name}")
     }
 
     /// A child of this one.
@@ -64,7 +72,7 @@ mod tests {
     #[test]
     fn a_cgroup_goes_with_the_last_who_has_it() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("scx_cosched-bench-1");
+        let path = directory.path().join("scx_cosched-bench");
         let agents = [0, 1].map(|_| Cgroup::create(path.clone()).unwrap());
         let [token, same] = [0, 1].map(|i: usize| agents[i].child("token0").unwrap());
         assert_eq!(token.0, same.0);

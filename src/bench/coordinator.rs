@@ -117,11 +117,11 @@ impl Coordinator {
         Ok(Coordinator { agents, kernels })
     }
 
-    /// Makes `scheduler` that of every kernel, and says which rules it has.
-    pub fn schedule(&mut self, scheduler: &Contender) -> Result<Rules> {
+    /// Makes `scheduler` that of every kernel, where `scenario` runs next, and says which rules it has.
+    pub fn schedule(&mut self, scheduler: &Contender, scenario: Scenario) -> Result<Rules> {
         let mut rules = Rules::none();
         for agent in &mut self.agents[..self.kernels] {
-            agent.ask(&Request::Schedule(scheduler.clone()))?;
+            agent.ask(&Request::Schedule(scheduler.clone(), scenario))?;
         }
         for agent in &mut self.agents[..self.kernels] {
             match agent.answer(LOADING)? {
@@ -135,9 +135,7 @@ impl Coordinator {
     /// Node 1 waits for the tokens that node 0 starts. The reports are in the order of the nodes.
     pub fn measure(&mut self, setup: Setup) -> Result<[NodeReport; 2]> {
         let Setup { scenario, warm_up, length } = setup;
-        // No other process of this machine has that number, and no other experiment can run here now.
-        let experiment = std::process::id();
-        let load = Load { experiment, scenario, peers: Vec::new(), warm_up, length };
+        let load = Load { scenario, peers: Vec::new(), warm_up, length };
         let [first, second] = &mut self.agents[..] else { bail!("there are not two nodes") };
 
         let waiting = second.prepare(load.clone())?;

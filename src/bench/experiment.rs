@@ -121,7 +121,7 @@ fn measure(coordinator: &mut Coordinator, scheduled: &mut Option<Scheduled>, ste
     let rules = match scheduled {
         Some(Scheduled { contender, rules }) if *contender == step.scheduler => rules.clone(),
         _ => {
-            let rules = coordinator.schedule(&step.scheduler)?;
+            let rules = coordinator.schedule(&step.scheduler, step.scenario)?;
             *scheduled = Some(Scheduled { contender: step.scheduler.clone(), rules: rules.clone() });
             rules
         }

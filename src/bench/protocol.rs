@@ -13,8 +13,8 @@ use super::worker::Report;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Make this the node's scheduler.
-    Schedule(Contender),
+    /// Make this the node's scheduler, for what is to run next.
+    Schedule(Contender, Scenario),
     /// Start the workers up to where they wait for the time to begin.
     Prepare(Load),
     /// Let them begin, and report.
@@ -26,8 +26,6 @@ pub enum Request {
 /// What runs on a node in a measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Load {
-    /// Names the experiment's cgroups: the processes of a job share one wherever they run.
-    pub experiment: u32,
     pub scenario: Scenario,
     /// By job, the address of the process that has the other end of the token; none on the node that waits.
     pub peers: Vec<SocketAddr>,

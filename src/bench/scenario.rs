@@ -57,6 +57,12 @@ impl Scenario {
         Scenario { jobs: 1, competitors: 0, grain: Grain::Uniform(self.compute_us(job)), ..self }
     }
 
+    /// The names of what runs on each node: the tokens' processes, by job, and the hogs.
+    pub fn workers(self) -> impl Iterator<Item = String> {
+        let tokens = (0..self.jobs).map(|job| format!("token{job}"));
+        tokens.chain((1..=self.competitors).map(|i| format!("hog{i}")))
+    }
+
     /// What this job computes for each message.
     pub fn compute_us(self, job: usize) -> u32 {
         match self.grain {

@@ -11,9 +11,14 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use super::cgroup::Cgroup;
 use super::child;
 use super::contender::{Contender, arguments};
 use super::protocol::Rules;
+use super::scenario::Scenario;
+
+/// The preset whose jobs have rows.
+const GANG: &str = "gang";
 
 /// For loading, which takes some seconds in an emulated machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,8 +38,8 @@ pub struct Scheduler {
 struct Loader {
     /// What messages call it.
     name: String,
-    /// It is this program, so its policy can be changed.
-    is_settable: bool,
+    /// It is this program, so its policy can be changed, and the rows of a gang are for this.
+    scenario: Option<Scenario>,
     child: Child,
     /// What it says on stderr, in memory: it is read only if something goes wrong.
     log: File,
@@ -43,12 +48,12 @@ struct Loader {
 }
 
 impl Scheduler {
-    /// Makes `contender` the node's scheduler and says which rules it has.
-    pub fn switch(&mut self, contender: &Contender) -> Result<Rules> {
+    /// Makes `contender` the node's scheduler, where `scenario` runs next, and says which rules it has.
+    pub fn switch(&mut self, contender: &Contender, scenario: Scenario) -> Result<Rules> {
         self.ours = true;
         match contender {
             Contender::Eevdf => self.unload()?,
-            Contender::Preset(name) => return self.switch_to_preset(name),
+            Contender::Preset(name) => return self.switch_to_preset(name, scenario),
             Contender::Peer { name, command } => {
                 self.unload()?;
                 self.loader = Some(Loader::start_peer(name, command)?);
@@ -62,16 +67,21 @@ impl Scheduler {
         wait_for_state("disabled", || Ok(()))
     }
 
-    /// From preset to preset nothing is loaded again.
-    fn switch_to_preset(&mut self, name: &str) -> Result<Rules> {
-        let (preset, changes) = arguments(name);
-        if self.loader.as_ref().is_some_and(|loader| !loader.is_settable) {
+    /// From preset to preset nothing is loaded again, unless jobs are to have other rows.
+    fn switch_to_preset(&mut self, name: &str, scenario: Scenario) -> Result<Rules> {
+        let (preset, mut changes) = arguments(name);
+        let has_rows = preset == GANG;
+        if has_rows && !changes.iter().any(|change| change.starts_with("--rows=")) {
+            changes.push(format!("--rows={}", scenario.workers().count()));
+        }
+        let suits = |of: Scenario| !has_rows || of.workers().eq(scenario.workers());
+        if self.loader.as_ref().is_some_and(|loader| !loader.scenario.is_some_and(suits)) {
             self.unload()?;
         }
         if self.loader.is_some() {
             ask(&[&["policy", "set", preset], as_strs(&changes).as_slice()].concat())?;
         } else {
-            self.loader = Some(Loader::start(preset, &changes)?);
+            self.loader = Some(Loader::start(preset, &changes, scenario)?);
         }
         let status = ask(&["status", "--json"])?;
         rules_of(&status).context("`status --json` does not say which gate and wait rule there are")
@@ -88,11 +98,15 @@ impl Scheduler {
 }
 
 impl Loader {
-    fn start(preset: &str, changes: &[String]) -> Result<Loader> {
-        let args = ["run", "--policy", preset, "--job-by", "process", "--metrics-listen", "none"];
+    /// Each job has a row, and so has each of the hogs.
+    fn start(preset: &str, changes: &[String], scenario: Scenario) -> Result<Loader> {
+        let args = ["run", "--policy", preset, "--job-by", "cgroup", "--metrics-listen", "none"];
         let mut command = child::command(args, Signal::SIGINT)?;
         command.args(changes);
-        let mut loader = Loader::spawn("the loader".into(), true, command)?;
+        for (row, name) in scenario.workers().enumerate() {
+            command.args(["--gang-row", &format!("{}={row}", Cgroup::job(&name))]);
+        }
+        let mut loader = Loader::spawn("the loader".into(), Some(scenario), command)?;
         wait_for_state("enabled", || loader.check_alive())?;
         loader.wait_for_answers()?;
         loader.enable_seq = enable_seq();
@@ -105,7 +119,7 @@ impl Loader {
         let mut command = child::other_command(program, Signal::SIGINT);
         command.args(args);
         let enable_seq_before = enable_seq();
-        let mut peer = Loader::spawn(format!("peer {name}"), false, command)?;
+        let mut peer = Loader::spawn(format!("peer {name}"), None, command)?;
         // The kernel counts it a moment after it is enabled.
         let is_up = child::wait_until(Instant::now() + PEER_PATIENCE, || {
             peer.check_alive()?;
@@ -118,7 +132,7 @@ impl Loader {
         Ok(peer)
     }
 
-    fn spawn(name: String, is_settable: bool, mut command: Command) -> Result<Loader> {
+    fn spawn(name: String, scenario: Option<Scenario>, mut command: Command) -> Result<Loader> {
         let log = File::from(memfd_create(c"loader", MFdFlags::MFD_CLOEXEC).context("cannot create a log")?);
         let child = command
             .stdin(Stdio::null())
@@ -126,7 +140,7 @@ impl Loader {
             .stderr(log.try_clone()?)
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
-        Ok(Loader { name, is_settable, child, log, enable_seq: String::new() })
+        Ok(Loader { name, scenario, child, log, enable_seq: String::new() })
     }
 
     /// The control socket may come after the scheduler.

@@ -1,0 +1,98 @@
+#!/bin/bash
+# Under spin-block and spin-yield a task that does nothing but ask for a message leaves its CPU to those who have
+# something to do, until the message comes; then it has it as soon as the fair order allows. A task that computes and
+# asks now and then keeps its share. And nobody is taken off a CPU that nobody else wants.
+. "$(dirname -- "$0")/../case.sh"
+
+# of SECONDS PID...: sets the array shares to the per cent of a CPU that each has for so long
+of() {
+	local before i took=$EPOCHREALTIME
+	ran "${@:2}"
+	before=("${times[@]}")
+	sleep "$1"
+	ran "${@:2}"
+	took=$((${EPOCHREALTIME/./} - ${took/./}))
+	shares=()
+	for i in "${!times[@]}"; do shares+=($((100 * (times[i] - before[i]) / took))); done
+}
+
+# ask KIND: one that asks on CPU 1, whose pid is in asker, and is sent a message each 0.7 s by one that sleeps on CPU 0
+ask() {
+	talk $longest "$1/700"
+	asker=$(pgrep --parent "$talker" | head -n 1)
+}
+
+# shared KIND MOST: beside a hog such a task has at most MOST per cent, and its messages in time
+shared() {
+	ask "$1"
+	sleep 1
+	of 4 "$asker" "${hogs[0]}"
+	echo "$1: asks ${shares[0]}%, computes ${shares[1]}%"
+	hang_up || { cat "$tmp/messages"; return 1; }
+	cat "$tmp/messages"
+	(( shares[0] <= $2 && shares[1] >= 95 - $2 ))
+}
+
+# alone KIND: it keeps a CPU that nobody else wants
+alone() {
+	ask "$1"
+	sleep 1
+	of 3 "$asker"
+	hang_up || true
+	echo "$1 alone: ${shares[0]}%"
+	(( shares[0] > 90 ))
+}
+
+# computes: a task that computes, and has a look at a socket every 2 ms, has half of the CPU that it shares with a hog
+computes() {
+	taskset -c 1 python3 -IS -c '
+import socket, time
+here, there = socket.socketpair()
+there.send(b"?")
+here.recv(1)
+here.setblocking(False)
+while True:
+    until = time.monotonic() + 0.002
+    while time.monotonic() < until:
+        pass
+    try:
+        here.recv(1)
+    except BlockingIOError:
+        pass' &
+	local pid=$!
+	sleep 1
+	of 4 $pid "${hogs[0]}"
+	kill $pid
+	echo "computes and asks ${shares[0]}%, computes ${shares[1]}%"
+	(( shares[0] >= 42 && shares[1] >= 42 ))
+}
+
+# A hog of 20 ms slices, which end at a tick, once more if the message comes late in a tick; and what the host takes unnoticed.
+longest=650
+start --policy sb --recheck-ms 1000
+watch_host
+for wait in spin-block spin-yield; do
+	# Who yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of 4 ms.
+	if [[ $wait == spin-block ]]; then most=10; else most=40; fi
+	for kind in tcp4/recv0 udp4/poll0 stream/select0; do
+		undisturbed alone $kind || fail "$kind does not run though nobody else wants to"
+	done
+	hog taskset -c 1
+	parks=$(counter parks)
+	for kind in udp4/poll0 tcp6/poll0 stream/select0 tcp4/recv0; do
+		undisturbed shared $kind $most || fail "$kind is not parked"
+	done
+	undisturbed computes || fail "one that computes is parked"
+	if [[ $wait == spin-block ]]; then
+		# To look again takes a tick or two of 4 ms each time.
+		rechecks=$(counter rechecks)
+		scx_cosched policy set sb
+		undisturbed shared tcp4/poll0 20 || fail "one that looks again after 50 ms is not parked"
+		(( $(counter rechecks) > rechecks + 20 )) || fail "it did not look again"
+	fi
+	echo "$wait: $(($(counter parks) - parks)) parks"
+	kill "${hogs[0]}"
+	hogs=()
+	scx_cosched policy set sy
+done
+stop
