@@ -151,24 +151,6 @@ static enum look what_does(struct task_struct *p, const struct task_ctx *tctx, u
 	return remembers_endpoint(tctx, addr) ? LOOK_RECEIVES : LOOK_BEGINS;
 }
 
-/* Looks at @p, the current task, and remembers what it found. */
-static enum look look_at(struct task_struct *p, struct task_ctx *tctx)
-{
-	u64 inside = 0;
-	enum look look = what_does(p, tctx, &inside);
-
-	tctx->inside_udp = inside && is_udp(inside);
-	if (!inside)
-		tctx->inside_since = 0;
-	else if (!tctx->inside_since)
-		tctx->inside_since = bpf_ktime_get_ns();
-	tctx->receives = look == LOOK_RECEIVES;
-	tctx->polling -= tctx->polling / 4;
-	if (look >= LOOK_BEGINS)
-		tctx->polling += MAX_POLLING / 4;
-	return look;
-}
-
 /* Has @tctx, which runs, had a message to read since its wait began? */
 static bool may_have_read(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
@@ -176,25 +158,50 @@ static bool may_have_read(const struct task_ctx *tctx, const struct cpu_ctx *cct
 }
 
 /*
- * How long @tctx, which runs, has waited, as far as is known. Not by scx_bpf_now(), which may be some ms behind: what is
- * over by then would count as still going on.
+ * How long ago @since was. Not by scx_bpf_now(), which may be some ms behind: what is over by then would count as still
+ * going on.
  */
-static u64 waited_ns(const struct task_ctx *tctx)
+static u64 passed_ns(u64 since)
 {
-	return bpf_ktime_get_ns() - tctx->wait_since;
+	return bpf_ktime_get_ns() - since;
 }
 
 /*
- * Is @tctx inside a receive that may have read something: before its wait began, if it is the same receive as then, or
- * unseen since, which only UDP hides?
+ * May @tctx, which runs, still be inside the receive that it was inside at an earlier look, and that may have read
+ * something?
  */
 static bool may_be_reading(const struct task_ctx *tctx)
 {
-	bool was_inside = tctx->inside_since <= tctx->wait_since;
+	u64 since = tctx->read_inside_at;
 
-	if (!tctx->inside_since || (!was_inside && !tctx->inside_udp))
-		return false;
-	return bpf_ktime_get_ns() - (was_inside ? tctx->wait_since : tctx->inside_since) < MAX_CALL_NS;
+	return since && passed_ns(since < tctx->wait_since ? tctx->wait_since : since) < MAX_CALL_NS;
+}
+
+/* Notes whether the receive that @tctx is inside, on the socket at @addr, may have read something; 0: it is inside none. */
+static void note_inside(struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 addr)
+{
+	bool hides = addr && is_udp(addr);	/* nobody knows what was read there */
+
+	if (!addr)
+		tctx->read_inside_at = 0;
+	else if (may_have_read(tctx, cctx) || (hides && !tctx->read_inside_at))
+		tctx->read_inside_at = bpf_ktime_get_ns();
+	else if (!hides && !may_be_reading(tctx))
+		tctx->read_inside_at = 0;
+}
+
+/* Looks at @p, the current task, and remembers what it found. */
+static enum look look_at(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	u64 inside = 0;
+	enum look look = what_does(p, tctx, &inside);
+
+	note_inside(tctx, cctx, inside);
+	tctx->receives = look == LOOK_RECEIVES;
+	tctx->polling -= tctx->polling / 4;
+	if (look >= LOOK_BEGINS)
+		tctx->polling += MAX_POLLING / 4;
+	return look;
 }
 
 /* Does @tctx, which runs, wait for a message, as far as looks can tell? */

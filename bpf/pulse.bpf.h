@@ -144,14 +144,14 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	/* One that spins in a hook sleeps by itself (waits.bpf.h). */
 	if (cctx->spin != SPIN_NONE || !is_wanted(cctx, cpu))
 		return;
-	look = look_at(p, tctx);
+	look = look_at(p, tctx, cctx);
 	if (!is_watched(tctx))
 		return;
 	if (look == LOOK_ELSEWHERE || may_have_read(tctx, cctx) || has_message(tctx)) {
 		begin_watch(tctx, cctx);
 		return;
 	}
-	if (!polls_in_vain(tctx, cctx) || waited_ns(tctx) < cosched_spin_ns(policy, &tctx->wait_history))
+	if (!polls_in_vain(tctx, cctx) || passed_ns(tctx->wait_since) < cosched_spin_ns(policy, &tctx->wait_history))
 		return;
 	tctx->park = PARK_WANTED;
 	if (policy->wait == COSCHED_WAIT_SPIN_YIELD)

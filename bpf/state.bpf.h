@@ -223,8 +223,7 @@ struct task_ctx {
 	u32 streams_read;	/* streams_read() at wait_since */
 	u32 had_message;	/* there was one for it at wait_since, which it may have read since */
 	u64 wait_since;		/* when it last made progress, as far as is known */
-	u64 inside_since;	/* since when looks have found it inside a receive; 0: the last one has not */
-	u32 inside_udp;		/* that receive is on a UDP socket */
+	u64 read_inside_at;	/* when a look found it inside a receive that may have read something; 0: the last did not */
 };
 
 struct {

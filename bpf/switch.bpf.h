@@ -74,7 +74,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 		return;
 	count(COSCHED_COUNTER_context_switches);
 	if (tctx->awaits || tctx->park == PARK_PARKED || tctx->park == PARK_UNPARK)
-		cosched_spin_learn(current_policy(), &tctx->wait_history, waited_ns(tctx));
+		cosched_spin_learn(current_policy(), &tctx->wait_history, passed_ns(tctx->wait_since));
 	place_on_cpu(tctx, cctx, cpu);
 	become_runnable(p, tctx, cctx, cpu);
 
@@ -120,7 +120,7 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 		tctx->park = PARK_NONE;
 	if (!looks_matter())
 		return;
-	look_at(p, tctx);
+	look_at(p, tctx, cctx);
 	if (!is_watched(tctx) || !polls_in_vain(tctx, cctx))
 		return;
 	count(COSCHED_COUNTER_polls);

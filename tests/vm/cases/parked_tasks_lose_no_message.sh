@@ -32,11 +32,9 @@ start --policy sb --spin-us 100 --slice-us 1000 --recheck-ms 1000
 for cpu in 0 1; do hog taskset -c $cpu; done
 watch_host
 
-# One that yields is off its CPU anyway, and there is no need to park it.
-undisturbed pass 3 tcp4/yield || late
-for kind in tcp6/poll0 udp4/epoll0 udp6/select0 dgram/poll0 stream/recv0 tcp4/recv0; do
+for kind in tcp4/yield tcp6/poll0 udp4/epoll0 udp6/select0 dgram/poll0 stream/recv0 tcp4/recv0; do
 	undisturbed pass 3 $kind || late
-	(( parks > 20 )) || fail "$kind: it was parked $parks times only, so this proves little"
+	(( parks )) || fail "$kind: it was not parked, so this proves nothing"
 done
 
 handed=0 parks_before=$(counter parks)
