@@ -114,10 +114,19 @@ int BPF_PROG(on_unix_readable, struct sock *sk)
 	return 0;
 }
 
-SEC("fentry/tcp_add_backlog")
-int BPF_PROG(on_tcp_backlog, struct sock *sk)
+/* Does @skb bring data, and not an acknowledgement alone? Every other packet of a dialogue is one. */
+static bool has_data(const struct sk_buff *skb)
 {
-	message_arrived(sk);
+	const struct tcp_skb_cb *cb = bpf_core_cast((void *)skb->cb, struct tcp_skb_cb);
+
+	return cb->seq != cb->end_seq;
+}
+
+SEC("fentry/tcp_add_backlog")
+int BPF_PROG(on_tcp_backlog, struct sock *sk, struct sk_buff *skb)
+{
+	if (has_data(skb))
+		message_arrived(sk);
 	return 0;
 }
 

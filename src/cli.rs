@@ -75,7 +75,7 @@ pub enum Look {
 /// `run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// The policy to start with; `policy list` shows them. [default: dcs]
+    /// The policy to start with; `policy list` shows them. [default: dcs-sb]
     #[arg(long, value_name = "NAME")]
     pub policy: Option<String>,
 

@@ -12,7 +12,7 @@ use crate::given::Origin;
 use crate::policy::{Policy, PolicyChange};
 
 /// The policy of a scheduler that was told nothing.
-pub const DEFAULT: &str = "dcs";
+pub const DEFAULT: &str = "dcs-sb";
 
 const SOURCE: &str = include_str!("../policies/presets.toml");
 

@@ -336,15 +336,16 @@ fn what_has_no_effect_with_the_rest_is_refused() {
         for (axis, choice, needed) in setting.moot_with() {
             let line = format!("it has no effect with {axis} '{choice}' (leave it out, or choose {axis} '{needed}')");
             let by_flag = format!("{flag}: {line}");
-            refuses(&["run", &format!("--{axis}"), &choice, &flag, value], &[&by_flag]);
-            let (message, code) = error_of_config(&format!("{axis} = \"{choice}\"\n"), &[&flag, value]);
+            refuses(&["run", "--policy", "dcs", &format!("--{axis}"), &choice, &flag, value], &[&by_flag]);
+            let rules = format!("{axis} = \"{choice}\"\npolicy = \"dcs\"\n");
+            let (message, code) = error_of_config(&rules, &[&flag, value]);
             assert_eq!((message, code), (by_flag, 2));
-            refuses_config(&format!("{axis} = \"{choice}\"\n{key} = {toml}\n"), &format!(":2: {key}: {line}"));
-            refuses_config(&format!("{key} = {toml}\n{axis} = \"{choice}\"\n"), &format!(":1: {key}: {line}"));
+            refuses_config(&format!("{rules}{key} = {toml}\n"), &format!(":3: {key}: {line}"));
+            refuses_config(&format!("{key} = {toml}\n{rules}"), &format!(":1: {key}: {line}"));
 
             // The file is not wrong if it is a flag that makes a line of it moot.
             let config = Config::new(format!("{key} = {toml}\n"));
-            accepts(&["--config", config.path(), &format!("--{axis}"), &choice]);
+            accepts(&["--config", config.path(), "--policy", "dcs", &format!("--{axis}"), &choice]);
         }
         for (name, preset) in presets::all() {
             let has = serde_json::to_value(preset.policy.view()).unwrap();

@@ -41,7 +41,7 @@ pub struct DemoArgs {
 
     /// Schedulers to compare: eevdf, which is the kernel's own, and presets, with or without changes
     /// (dcs+h_ms=-20).
-    #[arg(long, value_name = "NAME,...", default_value = "eevdf,local,dcs")]
+    #[arg(long, value_name = "NAME,...", default_value = "eevdf,local,dcs,dcs-sb")]
     schedulers: Contenders,
 
     /// Write the results to this file as JSON.

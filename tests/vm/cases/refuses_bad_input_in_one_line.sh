@@ -46,5 +46,5 @@ refused "already running as process $loader" "kill $loader" "${run[@]}"
 refused "already running as process $loader" "kill $loader" "${run[@]}" --metrics-listen none
 refused "sched_ext scheduler 'cosched.*' is loaded" 'stop' "${run[@]}" "${elsewhere[@]}"
 refused 'is for root only' 'as root' "${nobody[@]}" scx_cosched policy set local
-is "$(scx_cosched policy show --json | jq -r .name)" dcs "the policy is"
+is "$(scx_cosched policy show --json | jq -r .name)" dcs-sb "the policy is"
 stop

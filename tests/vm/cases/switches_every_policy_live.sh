@@ -40,7 +40,7 @@ done
 for slice in 1000 100000; do
 	set_policy "{slice_us: $slice}" dcs --slice-us $slice
 done
-set_policy "$(cat "$tmp/first")" dcs
+set_policy "$(cat "$tmp/first")" dcs-sb
 quiet
 
 is "$(cat /sys/kernel/sched_ext/enable_seq)" "$before" "enable_seq is"
