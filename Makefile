@@ -1,9 +1,10 @@
 # The two commands of the README, and the steps that they consist of.
 #
-#   make demo       the main job: a parallel job on two nodes, with and without coscheduling (about 7 minutes)
+#   make demo       the main job: a parallel job on two nodes, with and without coscheduling (about 9 minutes)
 #   make test       unit, property and differential tests, and the scheduler in a VM
 #   make            build target/release/scx_cosched
 #   make bench-local what "local" costs against EEVDF on hackbench (about 5 minutes)
+#   make soak       a million messages to parked tasks, and a thousand switches of the policy: half an hour
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
 #   make lint       formatting and warnings
 #   make install    into $(DESTDIR)$(PREFIX)/bin
@@ -12,7 +13,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 binary := target/release/scx_cosched
 
-.PHONY: all setup build demo test unit vm-test bench-local bench-policies lint install clean
+.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies lint install clean
 
 all: build
 
@@ -33,6 +34,9 @@ unit: build
 vm-test: build
 	tests/vm/selftest
 	tests/vm/suite
+
+soak: build
+	COSCHED_SOAK=1 tests/vm/suite parked_tasks_lose_no_message switches_policies_under_load
 
 bench-local: build
 	@tests/vm/bench-local

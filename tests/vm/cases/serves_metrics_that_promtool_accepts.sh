@@ -25,7 +25,7 @@ scrape >"$tmp/after"
 
 "$PROMTOOL" check metrics <"$tmp/after" || fail "promtool does not accept it"
 for series in arrivals_total arrivals_coscheduled_total boosts_total context_switches_total \
-	'decisions_total{decision="granted",reason="lags"}' arrival_to_run_seconds_count \
+	'decisions_total{decision="granted",reason="below_target"}' arrival_to_run_seconds_count \
 	'job_cpu_seconds_total{job="/job"}' 'job_fair_share_seconds_total{job="/job"}'; do
 	rises "$series"
 done
