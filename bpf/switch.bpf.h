@@ -105,7 +105,9 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	cctx->curr_kthread = is_kthread(p);
 	cctx->curr_has_turn = is_gang() && has_turn(p);
 	set_state(tctx, TASK_RUNNING);
-	begin_watch(tctx, cctx);
+	tctx->park = PARK_NONE;
+	if (looks_matter())
+		begin_watch(tctx, cctx);
 	record_latency(tctx, now);
 	start_pulse(tctx, cctx, cpu);
 }
