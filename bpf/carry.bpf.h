@@ -46,7 +46,7 @@ static void carry(struct task_ctx *tctx, struct sock *sk)
 	struct cpu_ctx *sender_cctx;
 	struct task_ctx *sender;
 
-	if (policy->gate != COSCHED_GATE_EPOCHS && !policy->residual_slice &&
+	if (!cosched_uses_epochs(policy) && !policy->residual_slice &&
 	    policy->spin != COSCHED_SPIN_ADAPTIVE_GLOBAL)
 		return;
 	sender_cctx = is_local(sk) ? cpu_ctx_of(bpf_get_smp_processor_id()) : NULL;

@@ -24,6 +24,17 @@
 	X(overdue,             "Tasks taken out of order because they had waited too long")	\
 	X(endpoints_full,      "Sockets that could not be tracked for want of memory")		\
 	X(groups_full,         "Cgroups that count as part of their parent for want of a place")	\
-	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")
+	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")	\
+	X(trace_lost,          "Events that a trace misses because it was not read fast enough")
+
+/*
+ * What messages arrive at, declared once: X(name). Arrivals are counted for each, and the names reach the metrics as the
+ * label "endpoint".
+ */
+#define COSCHED_ENDPOINTS(X)									\
+	X(tcp)											\
+	X(udp)											\
+	X(unix)											\
+	X(other)
 
 #endif

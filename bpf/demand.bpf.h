@@ -76,6 +76,7 @@ static void describe_demand(struct cosched_demand *demand, const struct task_ctx
 	demand->max_lead_ns = max_debt(cctx);
 	demand->message_epoch = tctx->message_epoch;
 	demand->node_epoch = cctx->epoch;
+	demand->node_quiet = !cctx->curr_talks;
 	if (policy->gate == COSCHED_GATE_AUTO) {
 		struct cosched_window window = tctx->window;
 
@@ -86,12 +87,13 @@ static void describe_demand(struct cosched_demand *demand, const struct task_ctx
 }
 
 /*
- * Asks the gate whether @tctx, which has a demand, may run now on @cctx's CPU. The paper compares it with the task that
+ * Asks the gate whether @p, which has a demand, may run now on @cctx's CPU. The paper compares it with the task that
  * runs there; here it is the average of the others. With one other task that is the same. With several it depends
  * less on who of them happens to run, so that the nodes of a job, which do not talk to each other about this, come to
  * the same answer at nearly the same time.
  */
-__noinline bool demand_granted(struct task_ctx *tctx __arg_nonnull, struct cpu_ctx *cctx __arg_nonnull, u64 now)
+__noinline bool demand_granted(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+			       struct cpu_ctx *cctx __arg_nonnull, u64 now)
 {
 	const struct cosched_policy *policy = current_policy();
 	struct cosched_cpu_stats *stats = this_cpu_stats();
@@ -106,12 +108,14 @@ __noinline bool demand_granted(struct task_ctx *tctx __arg_nonnull, struct cpu_c
 		stats->decisions[reason]++;
 	tctx->denied = !cosched_reason_grants(reason);
 	if (tctx->denied) {
+		trace_decision(p, reason, 0);
 		if (reason != COSCHED_REASON_no_demand && arrivals_demand())
 			__sync_lock_test_and_set(&cctx->demand, 1);
 		return false;
 	}
 	tctx->last_boost_ns = now;
 	tctx->granted_ns = boost_slice(tctx, policy, &demand);
+	trace_decision(p, reason, tctx->granted_ns);
 	return true;
 }
 
@@ -166,8 +170,21 @@ static void unpark_on_arrival(struct task_ctx *tctx)
 		preempt_for(cctx, cpu);
 }
 
-/* A message has arrived for @tctx, at a socket that it remembers. */
-static void demand_on_arrival(struct task_ctx *tctx)
+/* A message has arrived at an @endpoint of a known receiver, which runs or not. */
+static void count_arrival(enum cosched_endpoint endpoint, bool running)
+{
+	struct cosched_cpu_stats *stats = this_cpu_stats();
+
+	if (!stats || endpoint >= COSCHED_NR_ENDPOINTS)
+		return;
+	stats->counters[COSCHED_COUNTER_arrivals]++;
+	stats->endpoint_arrivals[endpoint]++;
+	if (running)
+		stats->counters[COSCHED_COUNTER_arrivals_coscheduled]++;
+}
+
+/* A message has arrived for @p, at an @endpoint that it remembers. */
+static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum cosched_endpoint endpoint)
 {
 	s32 cpu = tctx->cpu;
 	struct cpu_ctx *cctx;
@@ -177,11 +194,10 @@ static void demand_on_arrival(struct task_ctx *tctx)
 	full_barrier();		/* see above */
 	state = READ_ONCE(tctx->state);
 
-	count(COSCHED_COUNTER_arrivals);
-	if (state == TASK_RUNNING) {
-		count(COSCHED_COUNTER_arrivals_coscheduled);
+	count_arrival(endpoint, state == TASK_RUNNING);
+	trace_arrival(p, endpoint, state == TASK_RUNNING);
+	if (state == TASK_RUNNING)
 		return;
-	}
 
 	now = scx_bpf_now();
 	if (!tctx->arrival_ns)
@@ -191,16 +207,16 @@ static void demand_on_arrival(struct task_ctx *tctx)
 	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
 	if (!cctx)
 		return;
-	if (arrivals_demand() && demand_granted(tctx, cctx, now))
+	if (arrivals_demand() && demand_granted(p, tctx, cctx, now))
 		request_boost(tctx);
 	else
 		unpark_on_arrival(tctx);
 }
 
-/* May @tctx, which waits in the queue, be taken ahead of the order? */
-static bool may_overtake(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+/* May @p, which waits in the queue, be taken ahead of the order? */
+static bool may_overtake(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	return tctx->boost || (tctx->denied && has_demand(tctx) && demand_granted(tctx, cctx, now));
+	return tctx->boost || (tctx->denied && has_demand(tctx) && demand_granted(p, tctx, cctx, now));
 }
 
 /*
@@ -220,7 +236,7 @@ static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
 
 		if (!tctx || !(tctx->boost || (tctx->denied && arrivals_demand())))
 			continue;
-		if (taken || !may_overtake(tctx, cctx, now)) {
+		if (taken || !may_overtake(p, tctx, cctx, now)) {
 			more = true;
 			continue;
 		}

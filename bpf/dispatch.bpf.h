@@ -28,11 +28,14 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	if (first && !vtime_before(tctx->vtime, first->scx.dsq_vtime)) {
 		tctx->owes = has_question(tctx);
 		granted = arrivals_demand() && has_demand(tctx) &&
-			  demand_granted(tctx, cctx, now);
+			  demand_granted(prev, tctx, cctx, now);
 		if (!granted)
 			return false;
 	}
-	tctx->boosted = granted;
+	if (tctx->boosted != granted) {
+		tctx->boosted = granted;
+		trace_switch_in(prev, tctx);
+	}
 	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : resume_slice(tctx));
 	note_position(cctx, tctx, now);
 	if (!is_kthread(prev))
@@ -129,6 +132,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		if (tctx)
 			settle(prev, tctx, cctx, now);
 	}
+	forgive_debts(cctx, cpu);
 	unpark(cctx, cpu, now);
 	if (dispatch_overdue(cctx, cpu, now) || dispatch_boosted(cctx, cpu, now) ||
 	    dispatch_row(prev, tctx, cctx, cpu))

@@ -20,7 +20,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, &is_idle);
 	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
 	if (cctx) {
-		place_woken(tctx, cctx, cpu);
+		place_woken(tctx, cctx, cpu, tctx->awaits);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_whole_slice(tctx), 0);
 	}
 	return cpu;
@@ -56,7 +56,7 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 		tctx->park = PARK_NONE;
 		if (has_message(tctx))
 			return false;
-		place = last_place(cpu, tctx->vtime) + 1;
+		place = last_place(cctx, cpu, tctx->vtime) + 1;
 	} else {
 		if (!park(tctx, cctx, tctx->queued_at))
 			return false;
@@ -119,6 +119,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *tctx = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	bool awaited;
 
 	if (!tctx || !cctx) {
 		scx_bpf_error("enqueue: pid %d has no context on CPU %d", p->pid, cpu);
@@ -132,10 +133,11 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 
+	awaited = tctx->awaits;
 	become_runnable(p, tctx, cctx, cpu);
 	tctx->queued_at = scx_bpf_now();
 	if (enq_flags & SCX_ENQ_WAKEUP)
-		place_woken(tctx, cctx, cpu);
+		place_woken(tctx, cctx, cpu, awaited);
 	else
 		place_on_cpu(tctx, cctx, cpu);
 	bound_debt(tctx, cctx);
@@ -148,7 +150,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (tctx->boost || tctx->denied)
 		__sync_lock_test_and_set(&cctx->demand, 1);
 	else if (arrivals_demand() && has_demand(tctx) &&
-		 demand_granted(tctx, cctx, scx_bpf_now())) {
+		 demand_granted(p, tctx, cctx, scx_bpf_now())) {
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;
 	}

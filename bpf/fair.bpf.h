@@ -121,15 +121,17 @@ static s64 others_lead(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 
 /*
  * A task that was away may be behind the clock by one slice at most: a sleeper could save up and then hold the CPU, and
- * the clock of a CPU that a task has left can make a leap.
+ * the clock of a CPU that a task has left can make a leap. But one that waited for a message was not away by its own
+ * choice. Where the gate lets it make up for that, the order must not forget it, or it would hold the making up against it.
  */
-static void bound_credit(struct task_ctx *tctx, const struct cpu_ctx *cctx)
+static void bound_credit(struct task_ctx *tctx, const struct cpu_ctx *cctx, bool awaited)
 {
+	u64 slices = awaited && current_policy()->gate == COSCHED_GATE_AUTO ? COSCHED_WINDOW_CREDIT : 1;
 	u64 floor;
 
 	if (!vtime_before(tctx->vtime, cctx->vtime_now))
 		return;
-	floor = cctx->vtime_now - to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
+	floor = cctx->vtime_now - slices * to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
 	if (vtime_before(tctx->vtime, floor))
 		tctx->vtime = floor;
 }
@@ -143,16 +145,16 @@ static void place_on_cpu(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 		return;
 	old = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
 	tctx->vtime = cctx->vtime_now + (old ? tctx->vtime - old->vtime_now : 0);
-	bound_credit(tctx, cctx);
+	bound_credit(tctx, cctx, false);
 	tctx->slice_vtime = tctx->vtime;
 	tctx->cpu = cpu;
 }
 
-/* Puts @tctx, which wakes, on the fair clock of @cpu. */
-static void place_woken(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+/* Puts @tctx, which wakes and may have @awaited a message, on the fair clock of @cpu. */
+static void place_woken(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, bool awaited)
 {
 	place_on_cpu(tctx, cctx, cpu);
-	bound_credit(tctx, cctx);
+	bound_credit(tctx, cctx, awaited);
 }
 
 /* @tctx runs on @cpu: the clock goes to the least vtime of it and the queue, but never back. */
@@ -175,20 +177,48 @@ static u64 max_debt(const struct cpu_ctx *cctx)
 
 /*
  * A task may be ahead of the clock by what the fair order itself makes of a slice, and by as much more as the others
- * catch up with in MAX_WAIT_NS. The rest of a debt is forgiven: nobody waits without bound for having been
- * favoured, and a change of policy or CPU does not come with a bill.
+ * catch up with in MAX_WAIT_NS. The rest of a debt is forgiven: nobody waits without bound for having been favoured. And
+ * a change of policy comes without a bill: whatever was granted under the old one is forgiven. Returns false if there was
+ * nothing to forgive.
  */
-static void bound_debt(struct task_ctx *tctx, struct cpu_ctx *cctx)
+static bool bound_debt(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
-	u64 ceiling = cctx->vtime_now + max_debt(cctx);
+	u32 policy = READ_ONCE(policy_now);
+	u64 ceiling = cctx->vtime_now;
 
+	if (tctx->policy_seen == policy)
+		ceiling += max_debt(cctx);
+	tctx->policy_seen = policy;
 	if (!vtime_before(ceiling, tctx->vtime) && !vtime_before(ceiling, tctx->slice_vtime))
-		return;
+		return false;
 	ceiling += to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
 	if (vtime_before(ceiling, tctx->vtime))
 		tctx->vtime = ceiling;
 	if (vtime_before(ceiling, tctx->slice_vtime))
 		tctx->slice_vtime = ceiling;
+	return true;
+}
+
+/* Forgives those in @cpu's queue who wait for a debt that was made under another policy. O(tasks in the queue), once. */
+static void forgive_debts(struct cpu_ctx *cctx, s32 cpu)
+{
+	u32 policy = READ_ONCE(policy_now);
+	struct task_struct *p;
+
+	if (cctx->policy_seen == policy)
+		return;
+	cctx->policy_seen = policy;
+	bpf_for_each(scx_dsq, p, cpu, 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+
+		if (!tctx || !bound_debt(tctx, cctx))
+			continue;
+		update_sums(tctx);
+		if (tctx->park)
+			continue;
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, tctx->slice_vtime);
+		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0);
+	}
 }
 
 /* @tctx has given up the CPU: its turn comes after that of the task at the head of the queue. */

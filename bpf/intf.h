@@ -21,12 +21,20 @@ enum cosched_counter {
 	COSCHED_NR_COUNTERS,
 };
 
+#define COSCHED_ENDPOINT_ENUM(name) COSCHED_ENDPOINT_##name,
+enum cosched_endpoint {
+	COSCHED_ENDPOINTS(COSCHED_ENDPOINT_ENUM)
+	COSCHED_NR_ENDPOINTS,
+};
+
 enum {
 	COSCHED_MAX_CPUS = 1024,	/* a kernel with more CPUs is refused by the loader */
 	COSCHED_MAX_GROUPS = 4096,	/* cgroups with a weight of their own; the rest counts as their parents */
 	COSCHED_MAX_JOBS = 4096,	/* jobs told apart; the rest is counted together */
 	COSCHED_MAX_CALLS = 16,		/* system calls of a kind, see polls.bpf.h */
 	COSCHED_LATENCY_BUCKETS = 26,	/* bucket i counts latencies <= 2^i us, the last the rest */
+	COSCHED_TRACE_BYTES = 4 << 20,	/* of the ring through which a trace is read; there is none while nobody does */
+	COSCHED_COMM_LEN = 16,		/* of a task's name, with its NUL */
 };
 
 /* What makes two tasks members of one job (--job-by). */
@@ -41,6 +49,7 @@ enum cosched_job_by {
 /* One per CPU (a per-CPU array with a single element): only its CPU writes it. */
 struct cosched_cpu_stats {
 	u64 counters[COSCHED_NR_COUNTERS];
+	u64 endpoint_arrivals[COSCHED_NR_ENDPOINTS];	/* the counter "arrivals", by endpoint */
 	u64 decisions[COSCHED_NR_REASONS];
 	u64 latency_buckets[COSCHED_LATENCY_BUCKETS];
 	u64 latency_sum_ns;
@@ -53,6 +62,35 @@ struct cosched_job_stats {
 	u64 cpu_ns;			/* T_C: CPU time used */
 	u64 fair_ns;			/* the CPU time that fair sharing would have given: T_E / N, by weight */
 	u64 boosts;
+};
+
+/* What a trace shows (trace.bpf.h). */
+enum cosched_event_kind {
+	COSCHED_EVENT_ARRIVAL,		/* a message arrives for the task */
+	COSCHED_EVENT_DECISION,		/* the gate grants the task a boost, or denies it */
+	COSCHED_EVENT_SWITCH_IN,	/* the task runs from here on; if it runs already, it goes on as the flags say */
+	COSCHED_EVENT_SWITCH_OUT,	/* it has left its CPU */
+	COSCHED_NR_EVENTS,
+};
+
+enum cosched_event_flag {
+	COSCHED_EVENT_RUNNING = 1,	/* arrival: it found the task running */
+	COSCHED_EVENT_BOOSTED = 2,	/* switches: the task runs, or ran, because of a boost */
+	COSCHED_EVENT_PARKED = 4,	/* switches: it has been parked until now, or is to be parked */
+	COSCHED_EVENT_RUNNABLE = 8,	/* switch out: it does not sleep */
+};
+
+struct cosched_event {
+	u64 time_ns;			/* CLOCK_MONOTONIC, which is the same on all CPUs; scx_bpf_now() is not */
+	u64 job;			/* of the task */
+	u64 ns;				/* decision: how long the boost is to last; switches: the task's CPU time so far */
+	u32 pid;
+	u32 cpu;			/* that the task is on, runs or not */
+	u32 kind;			/* enum cosched_event_kind */
+	u32 detail;			/* arrival: enum cosched_endpoint; decision: enum cosched_reason */
+	u32 flags;			/* enum cosched_event_flag */
+	u32 reserved;
+	char comm[COSCHED_COMM_LEN];
 };
 
 #endif

@@ -17,6 +17,7 @@
  *	weights.bpf.h	nice levels and cgroup weights
  *	fair.bpf.h	the fair order: per-CPU queues by virtual time
  *	jobs.bpf.h	what each job used, and what its share would have been
+ *	trace.bpf.h	arrivals, decisions and switches for somebody who looks
  *	endpoints.bpf.h	has a task a message, or a question to answer
  *	polls.bpf.h	is a task in the middle of a receive
  *	park.bpf.h	one that polls in vain leaves its CPU until a message comes
@@ -57,6 +58,7 @@ UEI_DEFINE(uei);
 #include "weights.bpf.h"
 #include "fair.bpf.h"
 #include "jobs.bpf.h"
+#include "trace.bpf.h"
 #include "endpoints.bpf.h"
 #include "polls.bpf.h"
 #include "park.bpf.h"

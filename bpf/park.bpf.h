@@ -56,13 +56,19 @@ static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 	return true;
 }
 
-/* The place of the last in @cpu's queue, or just behind @otherwise if there is none. */
-static u64 last_place(s32 cpu, u64 otherwise)
+/*
+ * The place of the last in @cpu's queue who is not parked, or @otherwise if that is further behind. After a change of the
+ * wait rule there are still some who are.
+ */
+static u64 last_place(const struct cpu_ctx *cctx, s32 cpu, u64 otherwise)
 {
 	struct task_struct *p;
 
-	bpf_for_each(scx_dsq, p, cpu, SCX_DSQ_ITER_REV)
+	bpf_for_each(scx_dsq, p, cpu, SCX_DSQ_ITER_REV) {
+		if (is_parked_at(cctx, p->scx.dsq_vtime))
+			continue;
 		return vtime_before(otherwise, p->scx.dsq_vtime) ? p->scx.dsq_vtime : otherwise;
+	}
 	return otherwise;
 }
 
@@ -102,7 +108,7 @@ static void unpark(struct cpu_ctx *cctx, s32 cpu, u64 now)
 			continue;
 		}
 		__sync_lock_test_and_set(&tctx->park, PARK_UNPARK);
-		bound_credit(tctx, cctx);
+		bound_credit(tctx, cctx, true);
 		update_sums(tctx);
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, resume_slice(tctx));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, tctx->slice_vtime);

@@ -123,7 +123,7 @@ static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 		return;
 	chosen = task_ctx_of(q);
 	if (chosen && READ_ONCE(chosen->state) == TASK_QUEUED && chosen->cpu == cpu && !chosen->boost &&
-	    demand_granted(chosen, cctx, scx_bpf_now()))
+	    demand_granted(q, chosen, cctx, scx_bpf_now()))
 		request_boost(chosen);
 	bpf_task_release(q);
 }

@@ -27,24 +27,39 @@
 #ifndef COSCHED_SOCKETS_BPF_H
 #define COSCHED_SOCKETS_BPF_H
 
+static bool is_unix(const struct sock *sk)
+{
+	return sk->__sk_common.skc_family == AF_UNIX;
+}
+
+static enum cosched_endpoint endpoint_kind(const struct sock *sk)
+{
+	if (is_unix(sk))
+		return COSCHED_ENDPOINT_unix;
+	switch (sk->sk_protocol) {
+	case IPPROTO_TCP:
+		return COSCHED_ENDPOINT_tcp;
+	case IPPROTO_UDP:
+		return COSCHED_ENDPOINT_udp;
+	default:
+		return COSCHED_ENDPOINT_other;
+	}
+}
+
 /*
  * Has a message arrived at @sk for a task that runs, and not for the first time since it does? Then there is nothing to
- * do: the socket is among those that will be looked at when that task leaves its CPU.
+ * do: the socket is among those that will be looked at when that task leaves its CPU. A trace wants to know which task
+ * it is, and has it go the long way.
  */
 static bool arrived_coscheduled(const struct endpoint *ep, const struct sock *sk)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(ep->cpu);
-	struct cosched_cpu_stats *stats;
 
 	full_barrier();		/* as in demand_on_arrival() */
-	if (!cctx || cctx->curr_id != ep->receiver || cctx->arrived != (u64)sk)
+	if (!cctx || cctx->curr_id != ep->receiver || cctx->arrived != (u64)sk || is_traced(COSCHED_EVENT_ARRIVAL))
 		return false;
 	cctx->messages++;
-	stats = this_cpu_stats();
-	if (stats) {
-		stats->counters[COSCHED_COUNTER_arrivals]++;
-		stats->counters[COSCHED_COUNTER_arrivals_coscheduled]++;
-	}
+	count_arrival(endpoint_kind(sk), true);
 	return true;
 }
 
@@ -81,14 +96,9 @@ static void message_arrived(struct sock *sk)
 	tctx = task_ctx_of(p);
 	if (tctx && task_id(p) == ep->receiver) {
 		note_arrival(tctx, ep, sk);
-		demand_on_arrival(tctx);
+		demand_on_arrival(p, tctx, endpoint_kind(sk));
 	}
 	bpf_task_release(p);
-}
-
-static bool is_unix(const struct sock *sk)
-{
-	return sk->__sk_common.skc_family == AF_UNIX;
 }
 
 SEC("fentry/sock_def_readable")

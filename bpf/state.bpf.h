@@ -18,8 +18,8 @@ const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a
 const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* those that look at several, or wait otherwise */
 
 /*
- * The policy, twice: the loader fills the slot that is not in use and then flips policy_now, so that a
- * reader sees the old policy or the new one and never a mixture.
+ * The policy, twice: the loader fills the slot that is not in use and then counts policy_now up, whose lowest bit says
+ * which one is. So a reader sees the old policy or the new one and never a mixture.
  */
 struct cosched_policy policies[2];
 u32 policy_now;
@@ -54,6 +54,7 @@ struct cpu_ctx {
 	u64 arrived;		/* the socket where a message for it arrived last (sockets.bpf.h) */
 	u32 messages;		/* that arrived for it. Nobody counts exactly: it changes when there is one */
 	u32 curr_kthread;
+	u32 curr_talks;		/* messages have arrived for it, some time or other */
 	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
 	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
 	u64 overdue_at;		/* when nobody in the queue had waited too long, at the last look (dispatch.bpf.h) */
@@ -66,6 +67,8 @@ struct cpu_ctx {
 	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
 	u32 starving;		/* boosts wait until the fair order has had its turn */
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
+
+	u32 policy_seen;	/* policy_now when debts in this CPU's queue were last forgiven (fair.bpf.h) */
 
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
 	u32 unpark;		/* a task in this CPU's queue is parked no longer, and not yet back in its place */
@@ -179,6 +182,7 @@ struct task_ctx {
 	u64 charged_ns;		/* sum_exec_runtime up to which vtime is charged */
 	u64 queued_at;		/* when it was last put into a queue */
 	s32 cpu;		/* whose fair clock vtime is on; -1: none yet */
+	u32 policy_seen;	/* policy_now when its debts were last forgiven */
 
 	/* The sums of weights of a CPU that this task is part of (weights.bpf.h). */
 	s32 sum_cpu;		/* -1: none */

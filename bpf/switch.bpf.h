@@ -73,6 +73,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	if (!tctx || !cctx)
 		return;
 	count(COSCHED_COUNTER_context_switches);
+	trace_switch_in(p, tctx);
 	if (tctx->awaits || tctx->park == PARK_PARKED || tctx->park == PARK_UNPARK)
 		cosched_spin_learn(current_policy(), &tctx->wait_history, passed_ns(tctx->wait_since));
 	place_on_cpu(tctx, cctx, cpu);
@@ -103,6 +104,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu);
 	cctx->curr_scale = vtime_scale(tctx, cctx);
 	cctx->curr_kthread = is_kthread(p);
+	cctx->curr_talks = tctx->endpoints[0] != 0;
 	cctx->curr_has_turn = is_gang() && has_turn(p);
 	set_state(tctx, TASK_RUNNING);
 	tctx->park = PARK_NONE;
@@ -149,6 +151,7 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 		tctx->more_endpoints = 0;
 		leave_sums(tctx);
 	}
+	trace_switch_out(p, tctx, runnable);
 	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
 	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving && !tctx->park ? BOOST_RESUMED :
 												     BOOST_NONE;

@@ -22,19 +22,14 @@ static inline int cosched_boosts(const struct cosched_policy *policy)
 	       policy->wait == COSCHED_WAIT_SPIN_YIELD;
 }
 
-static inline u32 cosched_gate_decide(const struct cosched_policy *policy,
-				      const struct cosched_demand *demand)
+static inline u32 cosched_gate_allows(const struct cosched_policy *policy, const struct cosched_demand *demand)
 {
-	if (!cosched_boosts(policy))
-		return COSCHED_REASON_no_demand;
-
 	switch (policy->gate) {
 	case COSCHED_GATE_ALWAYS:
 		return gate_always_allows();
 	case COSCHED_GATE_EQUALIZING:
-		return gate_equalizing_allows(policy, demand);
 	case COSCHED_GATE_EPOCHS:
-		return gate_epochs_allows(policy, demand);
+		return gate_equalizing_allows(policy, demand);
 	case COSCHED_GATE_RATE:
 		return gate_rate_allows(policy, demand);
 	case COSCHED_GATE_AUTO:
@@ -42,6 +37,16 @@ static inline u32 cosched_gate_decide(const struct cosched_policy *policy,
 	default:
 		return COSCHED_REASON_no_demand;
 	}
+}
+
+static inline u32 cosched_gate_decide(const struct cosched_policy *policy, const struct cosched_demand *demand)
+{
+	u32 reason;
+
+	if (!cosched_boosts(policy))
+		return COSCHED_REASON_no_demand;
+	reason = cosched_gate_allows(policy, demand);
+	return cosched_reason_grants(reason) ? gate_epochs_allows(policy, demand, reason) : reason;
 }
 
 /* For how long a boost that the gate grants lasts, in ns of CPU time: a slice at most. */

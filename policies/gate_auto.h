@@ -22,13 +22,19 @@
  * error: what was used and what was due up to then are what they were, and both go on from there. So there is
  * no transient of F beyond the band, and what the band inherits from the time before is forgotten in some 2 s.
  *
+ * Nor is a task boosted that is COSCHED_WINDOW_CREDIT slices ahead of the others in the fair order, which is the
+ * equalizing rule with that for h. The order collects a lead with one wait for all of it, and the window may see none:
+ * where tasks of one group wait for messages in turns, each has a claim of its own on the group's share.
+ *
  * What it cannot do: hold back a task that the fair order itself gives more than its share. Nor is the target
  * reached by a task that does not want to run as much.
  */
 #ifndef COSCHED_GATE_AUTO_H
 #define COSCHED_GATE_AUTO_H
 
+#include "gate_equalizing.h"
 #include "policy.h"
+#include "window.h"
 
 #define COSCHED_AUTO_BAND_SHARE 25	/* 4%, of the 5% that F may be off */
 
@@ -57,10 +63,20 @@ static inline u64 gate_auto_lower(const struct cosched_policy *policy, const str
 	return due_ns > band_ns ? due_ns - band_ns : 0;
 }
 
+/* How far the receiver may go until the fair order is owed too much, in ns on the fair clock; 0 or less: it is. */
+static inline s64 gate_auto_lead_left(const struct cosched_policy *policy, const struct cosched_demand *demand)
+{
+	u64 lead_ns = cosched_mul_u64_u32(policy->slice_ns, COSCHED_WINDOW_CREDIT);
+
+	return gate_equalizing_room(lead_ns < COSCHED_S64_MAX ? -(s64)lead_ns : -COSCHED_S64_MAX, demand);
+}
+
 static inline u32 gate_auto_allows(const struct cosched_policy *policy, const struct cosched_demand *demand)
 {
 	u64 bound = demand->denied ? gate_auto_lower(policy, demand) : gate_auto_upper(policy, demand);
 
+	if (gate_auto_lead_left(policy, demand) <= 0)
+		return COSCHED_REASON_not_behind;
 	return demand->cpu_ns < bound ? COSCHED_REASON_below_target : COSCHED_REASON_above_target;
 }
 

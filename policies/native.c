@@ -45,6 +45,11 @@ int cosched_native_spin_goes_on(const struct cosched_policy *policy, u64 since_a
 	return cosched_spin_goes_on(policy, since_arrival_ns);
 }
 
+u64 cosched_native_spin_interval_ns(const struct cosched_policy *policy)
+{
+	return spin_conditional_interval_ns(policy);
+}
+
 void cosched_native_spin_learn(const struct cosched_policy *policy, struct cosched_wait_history *history,
 			       u64 waited_ns)
 {
@@ -112,3 +117,6 @@ const char *const cosched_reason_helps[] = { COSCHED_REASONS(REASON_HELP) };
 #define COUNTER_HELP(name, help) help,
 const char *const cosched_counter_names[] = { COSCHED_COUNTERS(COUNTER_NAME) };
 const char *const cosched_counter_helps[] = { COSCHED_COUNTERS(COUNTER_HELP) };
+
+#define ENDPOINT_NAME(name) #name,
+const char *const cosched_endpoint_names[] = { COSCHED_ENDPOINTS(ENDPOINT_NAME) };

@@ -71,10 +71,10 @@ enum cosched_choice {
 	X(always,        1, "the gate always allows")						\
 	X(lags,          1, "the receiver lags the running task by more than h")		\
 	X(interval,      1, "long enough since the receiver's last boost")			\
-	X(new_epoch,     1, "the receiver lags, and the message is of a later epoch than the node")	\
+	X(new_epoch,     1, "the gate would allow it, and the message is of a later epoch than the node")	\
 	X(below_target,  1, "the receiver's fairness ratio is below its target")		\
 	X(no_demand,     0, "the policy takes no arrival as a demand")				\
-	X(not_behind,    0, "the receiver does not lag the running task by more than h")	\
+	X(not_behind,    0, "the receiver is too far ahead of the others in the fair order (h, or four slices under auto)")	\
 	X(too_soon,      0, "too soon after the receiver's last boost")				\
 	X(old_epoch,     0, "the message is of no later epoch than the node")			\
 	X(above_target,  0, "the receiver's fairness ratio is above its target")		\
@@ -107,7 +107,7 @@ struct cosched_policy {
 	u64 recheck_ns;			/* spin-block: how long a task that polled stays off the CPU at most */
 	u64 quantum_ns;			/* gang: how long a row has its turn */
 	u32 rows;			/* gang */
-	u32 reserved;
+	u32 epochs;			/* a boost needs a message of a later epoch besides what the gate asks for */
 };
 
 /* One snapshot of the receiver's CPU, taken when the gate is asked. All times in ns. */
@@ -119,7 +119,7 @@ struct cosched_demand {
 	u32 nr_runnable;		/* R: runnable tasks on the CPU, the running one included */
 	u32 denied;			/* this demand has been denied, and is asked again */
 	u32 scale;			/* CPU time over time on the fair clock, in 1 / 2^COSCHED_SCALE_SHIFT */
-	u32 reserved;
+	u32 node_quiet;			/* the receiver's node runs a task that no messages come for, so it is in no job's turn */
 	u64 max_lead_ns;		/* how far ahead of the clock a task may be; the rest of its debt is forgiven */
 	u64 cpu_ns;			/* T_C: CPU time that the receiver used lately (window.h) */
 	u64 fair_ns;			/* T_E / N: the fair share of the same time */

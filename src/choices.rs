@@ -49,6 +49,8 @@ choices! {
     rate_exponent: i32, "E";
     /// Rate: the constant C, in ms, -3600000 to 3600000.
     rate_constant_ms: f64, "MS";
+    /// Whether a boost needs a message of a later epoch than the node besides: true, false.
+    epochs: bool, "BOOL";
     /// Demand, periodic: whether a boost lasts no longer than what is left of the sender's slice: true, false.
     residual_slice: bool, "BOOL";
     /// Whom the periodic boost, and a task that yields, put first: round-robin, next-pending, most-pending,
@@ -88,6 +90,7 @@ const CHOOSES: Need = &[("arrival", &["periodic"]), ("wait", &["spin-yield"])];
 const PULSES: Need = &[("arrival", &["periodic"]), ("wait", &["spin-block", "spin-yield"])];
 const GANG: Need = &[("arrival", &["gang"])];
 const LAGS: Need = &[("gate", &["equalizing", "epochs"])];
+const COMBINES: Need = &[("gate", &["auto", "equalizing", "always", "rate"])];
 const RATE: Need = &[("gate", &["rate"])];
 const AUTO: Need = &[("gate", &["auto"])];
 const SPINS: Need = &[("wait", &["spin", "spin-block", "spin-yield"])];
@@ -110,6 +113,7 @@ pub static ROWS: &[Row] = &[
     Row { key: "target_fairness", kind: Kind::Real(Range::new(0.1, 10.0, "a number")), needs: &[BOOSTS, AUTO] },
     Row { key: "rate_exponent", kind: Kind::Whole(Range::new(-32.0, 32.0, "a whole number")), needs: &[BOOSTS, RATE] },
     Row { key: "rate_constant_ms", kind: MS, needs: &[BOOSTS, RATE] },
+    Row { key: "epochs", kind: Kind::Switch, needs: &[BOOSTS, COMBINES] },
     Row { key: "residual_slice", kind: Kind::Switch, needs: &[ARRIVES] },
     Row { key: "boost_choice", kind: Kind::Rule, needs: &[CHOOSES] },
     Row { key: "wait", kind: Kind::Rule, needs: &[] },

@@ -15,6 +15,7 @@ use crate::given::{Fault, Given, Origin};
 use crate::job_by::JobBy;
 use crate::limits::{self, MetricsListen};
 use crate::partial::Partial;
+use crate::trace::event::{JobPattern, Wanted};
 use crate::{recommend, report};
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
@@ -45,6 +46,8 @@ pub enum Command {
     Policy(PolicyCommand),
     /// Show what the running scheduler does.
     Status(ClientArgs),
+    /// Print arrivals of messages, decisions of the gate and switches as they happen, until Ctrl-C.
+    Trace(TraceArgs),
     /// Say what this kernel has and lacks; fail if the scheduler cannot run.
     Check(CheckArgs),
     /// Programs that measure a scheduler.
@@ -169,6 +172,31 @@ pub struct ClientArgs {
     /// Where the running scheduler is talked to. [default: /run/scx_cosched.sock]
     #[arg(long, value_name = "PATH", value_parser = limits::control_socket)]
     pub control_socket: Option<PathBuf>,
+}
+
+/// `trace`.
+#[derive(Args, Debug)]
+pub struct TraceArgs {
+    /// What to print: any of arrivals, decisions and switches, with commas between them. The rest costs nothing.
+    #[arg(long, value_name = "LIST", default_value = "arrivals,decisions,switches")]
+    pub events: Wanted,
+
+    /// Only the tasks of jobs with this name, as status shows it; a * stands for any part of it.
+    #[arg(long, value_name = "JOB")]
+    pub job: Option<JobPattern>,
+
+    /// For how long, in seconds, 0.1 to 3600. [default: until Ctrl-C]
+    #[arg(long, value_name = "S", value_parser = |s: &str| recommend::SECONDS.parse(s), allow_hyphen_values = true)]
+    pub seconds: Option<f64>,
+
+    /// Print nothing, and write a file of Chrome's trace events, which Perfetto shows. Those of several nodes, whose
+    /// clocks agree, can be put together by joining their lists traceEvents.
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub perfetto: Option<PathBuf>,
+
+    /// Where and how to ask.
+    #[command(flatten)]
+    pub client: ClientArgs,
 }
 
 /// `policy recommend`.

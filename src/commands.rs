@@ -30,7 +30,8 @@ pub fn die_quietly_on_closed_pipe() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
-fn socket(args: &ClientArgs) -> &Path {
+/// Where the running scheduler is talked to.
+pub fn socket(args: &ClientArgs) -> &Path {
     args.control_socket.as_deref().unwrap_or(Path::new(DEFAULT_CONTROL_SOCKET))
 }
 
@@ -251,7 +252,8 @@ pub fn status_text(snapshot: &Snapshot) -> String {
     for (name, count) in &snapshot.counters {
         events.add_row([name.clone(), count.to_string()]);
     }
-    for (kind, reasons) in [("granted", &snapshot.granted), ("denied", &snapshot.denied)] {
+    let decisions = [("granted", &snapshot.granted), ("denied", &snapshot.denied)];
+    for (kind, reasons) in [("arrivals", &snapshot.endpoint_arrivals)].into_iter().chain(decisions) {
         for (reason, count) in reasons {
             events.add_row([format!("{kind}: {reason}"), count.to_string()]);
         }
@@ -296,8 +298,8 @@ fn jobs_table(jobs: &[JobView]) -> Table {
     table
 }
 
-/// Whoever may make a cgroup chooses its name, and must not thereby control the terminal.
-fn printable(name: &str) -> String {
+/// Whoever may make a cgroup chooses its name, and must not thereby control the terminal. So may tasks theirs.
+pub fn printable(name: &str) -> String {
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     name.chars().map(escape).collect()
 }

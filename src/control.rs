@@ -3,15 +3,16 @@
 //!
 //! A connection carries one line of JSON each way: a [`Question`], and `{"ok": ...}` or
 //! `{"error": "..."}`. Lines, time and connections are bounded, so a client that stalls or floods disturbs
-//! nobody else.
+//! nobody else. That of a client that traces stays for as long as the trace.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -23,6 +24,8 @@ use serde_json::{Value, json};
 
 use crate::policy::PolicyChange;
 use crate::requests::Owner;
+use crate::trace::event::Wanted;
+use crate::trace::tap::Client;
 
 /// A line has at most this many bytes, its end included. A snapshot with all jobs is longer: it is an
 /// answer, which only the scheduler writes.
@@ -32,6 +35,8 @@ const ANSWER_MAX: usize = 64 << 20;
 const CLIENT_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a client waits for its answer: longer than the scheduler takes to answer or to say it cannot.
 const SERVER_PATIENCE: Duration = Duration::from_secs(15);
+/// How often to see whether the scheduler of a trace still runs.
+const ALIVE_POLL: Duration = Duration::from_millis(250);
 /// This many clients are served at once; more are turned away.
 const CLIENTS_MAX: usize = 8;
 
@@ -48,6 +53,11 @@ pub enum Question {
         /// How.
         change: PolicyChange,
     },
+    /// Write events for as long as this connection lasts.
+    Trace {
+        /// Which.
+        wanted: Wanted,
+    },
 }
 
 /// Asks `question` at the socket `path` and returns the answer.
@@ -55,10 +65,44 @@ pub enum Question {
 /// # Errors
 /// One line: nothing runs there, we may not ask, or what the scheduler says is wrong.
 pub fn ask<T: DeserializeOwned>(path: &Path, question: &Question) -> Result<T> {
+    Ok(converse(path, question)?.0)
+}
+
+/// Asks for what lasts as long as the connection.
+///
+/// # Errors
+/// As those of [`ask`].
+pub fn hold<T: DeserializeOwned>(path: &Path, question: &Question) -> Result<(T, Held)> {
+    let (answer, stream) = converse(path, question)?;
+    Ok((answer, Held(stream)))
+}
+
+fn converse<T: DeserializeOwned>(path: &Path, question: &Question) -> Result<(T, UnixStream)> {
     let stream = UnixStream::connect(path).map_err(|e| unreachable(path, &e))?;
     match exchange(&stream, question) {
-        Ok(answer) => answer.into_result(),
+        Ok(answer) => Ok((answer.into_result()?, stream)),
         Err(e) => bail!("the scheduler at {} does not answer: {e} (is it still running?)", path.display()),
+    }
+}
+
+/// A connection on which something depends. When this is dropped, that has ended, and the next client may have it.
+pub struct Held(UnixStream);
+
+impl Held {
+    /// Whether the scheduler has closed it.
+    pub fn is_over(&self) -> bool {
+        let read = self.0.set_nonblocking(true).and_then(|()| (&self.0).read(&mut [0]));
+        !matches!(read, Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // If it does not work, the scheduler is gone.
+        let _ = self.0.shutdown(Shutdown::Write);
+        let _ = self.0.set_nonblocking(false);
+        let _ = self.0.set_read_timeout(Some(CLIENT_PATIENCE));
+        let _ = self.0.read(&mut [0]);
     }
 }
 
@@ -81,6 +125,10 @@ enum Answer {
 }
 
 impl Answer {
+    fn of(answer: Result<Value>) -> Answer {
+        answer.map_or_else(|error| Answer::Error(format!("{error:#}")), Answer::Ok)
+    }
+
     fn into_result<T: DeserializeOwned>(self) -> Result<T> {
         match self {
             Answer::Ok(value) => {
@@ -231,27 +279,48 @@ fn serve_client(stream: &UnixStream, owner: &Owner) -> io::Result<()> {
     stream.set_write_timeout(Some(CLIENT_PATIENCE))?;
     // The mode keeps others out. This holds even if somebody changes it.
     let peer = getsockopt(stream, PeerCredentials)?;
-    let answer = if peer.uid() != 0 {
-        Err("only root may ask (run it as root, e.g. with sudo)".into())
-    } else {
-        match read_line(stream, QUESTION_MAX, CLIENT_PATIENCE) {
-            Ok(line) => answer(&line, owner),
-            Err(e) => Err(format!("cannot read the request: {e}")),
-        }
+    let question = match peer.uid() {
+        0 => question(stream),
+        _ => Err(anyhow!("only root may ask (run it as root, e.g. with sudo)")),
     };
-    write_line(stream, &answer.map_or_else(Answer::Error, Answer::Ok))
+    let answer = match question {
+        Ok(Question::Trace { wanted }) => return serve_trace(stream, Client { pid: peer.pid(), wanted }, owner),
+        Ok(question) => answer(question, owner),
+        Err(error) => Err(error),
+    };
+    write_line(stream, &Answer::of(answer))
 }
 
-fn answer(line: &[u8], owner: &Owner) -> Result<Value, String> {
-    let question: Question = serde_json::from_slice(line).map_err(|e| format!("not a request: {e}"))?;
-    let one_line = |e: anyhow::Error| format!("{e:#}");
-    match question {
-        Question::Ping {} => Ok(json!({ "pid": std::process::id() })),
-        Question::Status {} => to_value(&owner.snapshot().map_err(one_line)?),
-        Question::SetPolicy { change } => to_value(&owner.set_policy(change).map_err(one_line)?),
+fn question(stream: &UnixStream) -> Result<Question> {
+    let line = read_line(stream, QUESTION_MAX, CLIENT_PATIENCE).map_err(|e| anyhow!("cannot read the request: {e}"))?;
+    serde_json::from_slice(&line).map_err(|e| anyhow!("not a request: {e}"))
+}
+
+fn answer(question: Question, owner: &Owner) -> Result<Value> {
+    Ok(match question {
+        Question::Ping {} => json!({ "pid": std::process::id() }),
+        Question::Status {} => serde_json::to_value(owner.snapshot()?)?,
+        Question::SetPolicy { change } => serde_json::to_value(owner.set_policy(change)?)?,
+        Question::Trace { .. } => bail!("a trace needs a connection of its own"),
+    })
+}
+
+/// Lets `client` trace until it closes its connection, or the scheduler that it traces ends.
+fn serve_trace(stream: &UnixStream, client: Client, owner: &Owner) -> io::Result<()> {
+    // The trace lasts as long as this.
+    let client = Arc::new(client);
+    let (answer, alive) = match owner.trace(&client) {
+        Ok(opened) => (Ok(serde_json::to_value(opened.outlet)?), opened.alive),
+        Err(error) => (Err(error), Weak::new()),
+    };
+    write_line(stream, &Answer::of(answer))?;
+    stream.set_read_timeout(Some(ALIVE_POLL))?;
+    while alive.strong_count() > 0 {
+        match (&mut &*stream).read(&mut [0]) {
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            // It has nothing more to say, so it has gone.
+            _ => break,
+        }
     }
-}
-
-fn to_value(value: &impl Serialize) -> Result<Value, String> {
-    serde_json::to_value(value).map_err(|e| e.to_string())
+    Ok(())
 }

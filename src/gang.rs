@@ -112,7 +112,7 @@ impl Rows {
 }
 
 /// FNV-1a, 64 bits.
-fn hash(name: &str) -> u64 {
+pub fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 

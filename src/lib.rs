@@ -29,6 +29,7 @@
 //! | [`recommend`] | which preset fits what was seen, and why |
 //! | [`exporter`], [`metrics`] | OpenMetrics over HTTP |
 //! | [`monitor`] | the `scx_stats` server that scx tools read |
+//! | [`trace`] | arrivals, decisions and switches as they happen |
 //!
 //! | what it is made of | |
 //! |---|---|
@@ -71,6 +72,7 @@ pub mod scheduler;
 pub mod settings;
 pub mod snapshot;
 pub mod totals;
+pub mod trace;
 
 /// The name of the program, in messages and in the socket's path.
 pub const NAME: &str = "scx_cosched";

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use scx_cosched::cli::{Cli, Command, PolicyCommand};
-use scx_cosched::{bench, check, commands, monitor, report, run};
+use scx_cosched::{bench, check, commands, monitor, report, run, trace};
 
 fn main() -> ExitCode {
     let cli = match Cli::from_command_line() {
@@ -31,6 +31,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Policy(PolicyCommand::List(args))) => commands::policy_list(&args),
         Some(Command::Policy(PolicyCommand::Show(args))) => commands::policy_show(&args),
         Some(Command::Policy(PolicyCommand::Set(args))) => commands::policy_set(&args),
+        Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Bench(args)) => bench::run(args),
     }
 }

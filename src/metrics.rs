@@ -91,6 +91,7 @@ impl Collector for View {
             family.encode_family(&[("hook", hook.as_str())])?.encode_gauge(&i64::from(attached))?;
         }
         self.counters(&mut out)?;
+        self.endpoints(&mut out)?;
         self.decisions(&mut out)?;
         self.latency(&mut out)?;
         self.gang_skew(&mut out)?;
@@ -104,6 +105,17 @@ impl View {
             let help = counter.help.replace('\\', r"\\").replace('"', r#"\""#);
             out.encode_descriptor(counter.name, &help, None, MetricType::Counter)?
                 .encode_counter::<NoLabelSet, u64, f64>(&self.0.counter(counter.name), None)?;
+        }
+        Ok(())
+    }
+
+    fn endpoints(&self, out: &mut Out<'_>) -> Result<(), Error> {
+        let help = "Messages that arrived at a socket whose receiver is known, by the kind of endpoint";
+        let mut family = out.encode_descriptor("endpoint_arrivals", help, None, MetricType::Counter)?;
+        for (endpoint, count) in &self.0.endpoint_arrivals {
+            family
+                .encode_family(&[("endpoint", endpoint.as_str())])?
+                .encode_counter::<NoLabelSet, u64, f64>(count, None)?;
         }
         Ok(())
     }

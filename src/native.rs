@@ -12,18 +12,21 @@ use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window
 
 const NR_COUNTERS: usize = intf::cosched_counter_COSCHED_NR_COUNTERS as usize;
 const NR_REASONS: usize = intf::cosched_reason_COSCHED_NR_REASONS as usize;
+const NR_ENDPOINTS: usize = intf::cosched_endpoint_COSCHED_NR_ENDPOINTS as usize;
 
 unsafe extern "C" {
     static cosched_counter_names: [*const c_char; NR_COUNTERS];
     static cosched_counter_helps: [*const c_char; NR_COUNTERS];
     static cosched_reason_names: [*const c_char; NR_REASONS];
     static cosched_reason_helps: [*const c_char; NR_REASONS];
+    static cosched_endpoint_names: [*const c_char; NR_ENDPOINTS];
     fn cosched_native_gate_decide(policy: *const Policy, demand: *const Demand) -> u32;
     fn cosched_native_gate_slice(policy: *const Policy, demand: *const Demand) -> u64;
     fn cosched_native_wait_begin(policy: *const Policy, history: *mut History) -> u64;
     fn cosched_native_wait_end(policy: *const Policy, history: *mut History, message_came: i32);
     fn cosched_native_spin_ns(policy: *const Policy, history: *const History) -> u64;
     fn cosched_native_spin_goes_on(policy: *const Policy, since_arrival_ns: u64) -> i32;
+    fn cosched_native_spin_interval_ns(policy: *const Policy) -> u64;
     fn cosched_native_spin_learn(policy: *const Policy, history: *mut History, waited_ns: u64);
     fn cosched_native_spin_hear(history: *mut History, estimate_us: u32);
     fn cosched_native_window_add(window: *mut Window, policy: *const Policy, now_ns: u64, cpu_ns: u64, fair_ns: u64);
@@ -75,6 +78,11 @@ static REASONS: LazyLock<Vec<Reason>> = LazyLock::new(|| {
         .collect()
 });
 
+static ENDPOINTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    // SAFETY: the table is a constant with one entry for each kind of endpoint, see text().
+    (0..NR_ENDPOINTS).map(|i| unsafe { text(cosched_endpoint_names[i]) }).collect()
+});
+
 /// # Safety
 /// `string` must be a C string literal: valid for ever, NUL-terminated.
 unsafe fn text(string: *const c_char) -> &'static str {
@@ -91,6 +99,12 @@ pub fn counters() -> &'static [Counter] {
 /// Every reason, in the order of `cosched_cpu_stats.decisions`.
 pub fn reasons() -> &'static [Reason] {
     &REASONS
+}
+
+/// Every kind of endpoint, in the order of `cosched_cpu_stats.endpoint_arrivals`: the values of the metrics' label
+/// `endpoint`.
+pub fn endpoints() -> &'static [&'static str] {
+    &ENDPOINTS
 }
 
 /// Asks the gate whether a boost is fair: the index of a reason in [`reasons`]. Any input is allowed; a
@@ -134,6 +148,12 @@ pub fn spin_ns(policy: &Policy, history: &History) -> u64 {
 pub fn spin_goes_on(policy: &Policy, since_arrival_ns: u64) -> bool {
     // SAFETY: a pure function that reads its first argument.
     unsafe { cosched_native_spin_goes_on(policy, since_arrival_ns) != 0 }
+}
+
+/// The 3W + 2o within which [`spin_goes_on`] lets a wait go on, in ns: until when it may do so if no message comes.
+pub fn spin_interval_ns(policy: &Policy) -> u64 {
+    // SAFETY: a pure function that reads its argument.
+    unsafe { cosched_native_spin_interval_ns(policy) }
 }
 
 /// A wait of the task took `waited_ns`. The adaptive rules keep it, in us (Dusseau 6.2); the others do nothing.
@@ -215,6 +235,7 @@ mod tests {
     fn every_counter_and_reason_has_a_name_and_a_help() {
         assert_eq!(counters().len(), NR_COUNTERS);
         assert_eq!(reasons().len(), NR_REASONS);
+        assert_eq!(endpoints(), ["tcp", "udp", "unix", "other"]);
         for (name, help) in
             counters().iter().map(|c| (c.name, c.help)).chain(reasons().iter().map(|r| (r.name, r.help)))
         {

@@ -158,7 +158,7 @@ impl Policy {
             recheck_ns: ns(all.recheck_ms, 1_000_000),
             quantum_ns: ns(all.quantum_ms, 1_000_000),
             rows: all.rows.unwrap_or_default(),
-            reserved: 0,
+            epochs: all.epochs.map_or(0, u32::from),
         }
     }
 }
@@ -206,7 +206,7 @@ mod tests {
     fn what_has_no_effect_is_not_there() {
         let policy = change("dcs", "gate = 'rate'\nspin = 'baseline'");
         let wanted =
-            "arrival = 'demand'\ngate = 'rate'\nrate_exponent = 0\nrate_constant_ms = 0\nresidual_slice = false
+            "arrival = 'demand'\ngate = 'rate'\nrate_exponent = 0\nrate_constant_ms = 0\nepochs = false\nresidual_slice = false
             wait = 'spin'\nspin = 'baseline'\nslice_us = 20000";
         assert_eq!(policy.choices, choices(wanted));
     }
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn every_choice_reaches_the_bpf_side() {
         let toml = "arrival = 'periodic'\ngate = 'rate'\nh_ms = -1.5\ntarget_fairness = 1.25\nrate_exponent = -3
-            rate_constant_ms = 0.5\nresidual_slice = true\nboost_choice = 'longest-waiting'\nwait = 'spin-yield'
+            rate_constant_ms = 0.5\nepochs = true\nresidual_slice = true\nboost_choice = 'longest-waiting'\nwait = 'spin-yield'
             spin = 'adaptive-global'\nspin_us = 7\nrecheck_ms = 8\ninterval_us = 900\nquantum_ms = 10\nrows = 11
             slice_us = 1200\nlatency_us = 13\noverhead_us = 14\nswitch_us = 15";
         let base = choices(toml);
@@ -291,7 +291,7 @@ mod tests {
             recheck_ns: 8_000_000,
             quantum_ns: 10_000_000,
             rows: 11,
-            reserved: 0,
+            epochs: 1,
         };
         assert_eq!(format!("{:?}", Policy::new("all", base).to_bpf(&NODE)), format!("{wanted:?}"));
     }

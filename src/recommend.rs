@@ -246,7 +246,7 @@ fn how_receivers_wait(figures: &Figures) -> Vec<String> {
 
 fn several_jobs(n: usize) -> String {
     format!(
-        "{n} jobs were boosted: if they share CPUs, try 'policy set dcs-sb --gate epochs', which has all nodes go from \
+        "{n} jobs were boosted: if they share CPUs, try 'policy set dcs-sb --epochs true', which has all nodes go from \
          job to job; with caution, as beside busy competitors it grants fewer boosts (thesis 3.3), and compare"
     )
 }
@@ -272,6 +272,7 @@ mod tests {
             "version": "", "kernel": "", "pid": 1, "uptime_seconds": 0.0, "policy": policy.view(), "job_by": "cgroup",
             "costs": { "latency_us": 1.0, "overhead_us": 1.0, "switch_us": 1.0, "source": "" }, "hooks": hooks,
             "memory": { "resident_bytes": 0, "maps_bytes": 0 }, "runnable": Runnable::default(), "counters": counters,
+            "endpoint_arrivals": {},
             "granted": {}, "denied": {}, "arrival_to_run": { "count": 0, "sum_seconds": 0.0, "buckets": [] },
             "gang_skew": { "turns": 0, "sum_seconds": 0.0, "mean_seconds": 0.0, "max_seconds": 0.0 },
             "jobs": jobs.iter().map(job).collect::<Vec<_>>(),
@@ -342,7 +343,7 @@ mod tests {
             let jobs = [("/a", 0.2, 30), ("/b", 0.2, boosts), ("other", 0.2, 30)];
             let advice = advise(&before, &moment("dcs", &[("arrivals", 5000)], &jobs), &[shared(3)], SECOND);
             assert_eq!(advice.preset, Some("dcs-sb"));
-            assert_eq!(advice.reasons.iter().any(|r| r.contains("--gate epochs")), tries, "{advice:?}");
+            assert_eq!(advice.reasons.iter().any(|r| r.contains("--epochs true")), tries, "{advice:?}");
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the other threads ask of the one that owns the scheduler.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use anyhow::{Result, anyhow};
 
 use crate::policy::{PolicyChange, PolicyView};
 use crate::snapshot::Snapshot;
+use crate::trace::tap::{Client, Opened};
 
 /// How long to wait for an answer. Loading the scheduler again, when the kernel asks for it, takes a second
 /// or two, and requests wait meanwhile.
@@ -19,6 +21,8 @@ pub enum Request {
     Snapshot(Sender<Result<Snapshot, String>>),
     /// Change the policy: the one in force afterwards, or one line that says why not.
     SetPolicy(PolicyChange, Sender<Result<PolicyView, String>>),
+    /// Write events for this client: where, or one line that says why not.
+    Trace(Arc<Client>, Sender<Result<Opened, String>>),
     /// Unload the scheduler and end.
     Stop,
 }
@@ -48,6 +52,14 @@ impl Owner {
     /// One line that says why the change is refused; nothing has changed then.
     pub fn set_policy(&self, change: PolicyChange) -> Result<PolicyView> {
         self.ask(|answer| Request::SetPolicy(change, answer))
+    }
+
+    /// Has events written for as long as somebody holds `client`.
+    ///
+    /// # Errors
+    /// One line that says who traces already, or what is wrong.
+    pub fn trace(&self, client: &Arc<Client>) -> Result<Opened> {
+        self.ask(|answer| Request::Trace(client.clone(), answer))
     }
 
     /// Has the scheduler unloaded.

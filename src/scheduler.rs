@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -13,8 +14,8 @@ use libbpf_rs::{Link, MapCore};
 use log::{info, warn};
 use scx_utils::{NR_CPU_IDS, UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 
-use crate::bpf::BpfSkel;
 use crate::bpf::intf::COSCHED_JOB_OTHER;
+use crate::bpf::{BpfSkel, types};
 use crate::calibration::{self, Costs};
 use crate::check::Host;
 use crate::gang::Gang;
@@ -28,6 +29,7 @@ use crate::requests::Request;
 use crate::settings::Settings;
 use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
 use crate::totals::{self, JobTotals, Totals};
+use crate::trace::tap::{Client, Opened, Tap};
 
 /// How often to see whether the kernel has thrown the scheduler out.
 const EXIT_POLL: Duration = Duration::from_millis(250);
@@ -112,6 +114,7 @@ struct Scheduler<'a, 's> {
     struct_ops: Option<Link>,
     hooks: Hooks,
     gang: Gang,
+    tap: Tap,
     /// What the jobs had used when it was last seen who is gone.
     buried_at: Instant,
     used_then: BTreeMap<u64, JobTotals>,
@@ -133,7 +136,8 @@ impl<'a, 's> Scheduler<'a, 's> {
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
         let struct_ops = Some(attach_struct_ops(&mut skel)?);
         let buried_at = Instant::now();
-        Ok(Scheduler { session, skel, struct_ops, hooks, gang, buried_at, used_then: BTreeMap::new() })
+        let tap = Tap::default();
+        Ok(Scheduler { session, skel, struct_ops, hooks, gang, tap, buried_at, used_then: BTreeMap::new() })
     }
 
     /// Answers requests until one says stop (true) or the kernel has thrown the scheduler out (false).
@@ -144,7 +148,13 @@ impl<'a, 's> Scheduler<'a, 's> {
                 // Whoever asked may have gone away: then nobody takes the answer.
                 Ok(Request::Snapshot(answer)) => drop(answer.send(self.snapshot().map_err(|e| format!("{e:#}")))),
                 Ok(Request::SetPolicy(change, answer)) => drop(answer.send(self.set_policy(&change))),
+                Ok(Request::Trace(client, answer)) => {
+                    drop(answer.send(self.trace(&client).map_err(|e| format!("{e:#}"))))
+                }
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Ok(flag) = trace_flag(&mut self.skel.maps.bss_data) {
+                self.tap.close_if_left(&self.skel.maps.trace_rings, flag);
             }
             if self.gang.is_due() {
                 let Session { policy, owners, .. } = &mut *self.session;
@@ -175,7 +185,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     }
 
     /// Makes the policy that `change` asks for the one in force. The scheduler reads the policy through an
-    /// index, so the new one is written where nobody looks, and then the index is flipped.
+    /// index, so the new one is written where nobody looks, and then the index is counted up.
     fn set_policy(&mut self, change: &PolicyChange) -> Result<PolicyView, String> {
         let policy = change.apply(&self.session.policy)?;
         let bpf = policy.to_bpf(&self.session.costs.costs);
@@ -187,10 +197,10 @@ impl<'a, 's> Scheduler<'a, 's> {
         let bss = self.skel.maps.bss_data.as_mut().ok_or("the object has no .bss")?;
         // SAFETY: valid for as long as bss is, and everybody who may write it does so here.
         let now = unsafe { AtomicU32::from_ptr(&raw mut bss.policy_now) };
-        let next = (now.load(Ordering::Relaxed) + 1) & 1;
+        let next = now.load(Ordering::Relaxed).wrapping_add(1);
         wait_for_readers();
         // SAFETY: within the array; volatile, since the kernel reads it behind the compiler's back.
-        unsafe { (&raw mut bss.policies[next as usize]).write_volatile(loading::to_skeleton(&bpf)) };
+        unsafe { (&raw mut bss.policies[next as usize & 1]).write_volatile(loading::to_skeleton(&bpf)) };
         now.store(next, Ordering::Release);
 
         if !policy.needs_hooks() {
@@ -200,6 +210,12 @@ impl<'a, 's> Scheduler<'a, 's> {
         info!("policy {} is in force", view.name);
         self.session.policy = policy;
         Ok(view)
+    }
+
+    /// Has the BPF side write events for `client`.
+    fn trace(&mut self, client: &Arc<Client>) -> Result<Opened> {
+        let flag = trace_flag(&mut self.skel.maps.bss_data)?;
+        self.tap.open(client, &self.skel.maps.trace_rings, &self.skel.maps.cpu_stats, flag)
     }
 
     /// Warns of maps that are full, of each once.
@@ -256,6 +272,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             memory,
             runnable: Runnable::new(&runnable, online_cpus()),
             counters: snapshot::counters(&totals),
+            endpoint_arrivals: snapshot::endpoint_arrivals(&totals),
             granted: snapshot::decisions(&totals, true),
             denied: snapshot::decisions(&totals, false),
             arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
@@ -289,6 +306,13 @@ fn node_costs() -> CostsView {
 fn full_maps(totals: &Totals) -> impl Iterator<Item = &'static Counter> {
     let counted = native::counters().iter().zip(&totals.counters);
     counted.filter(|(counter, count)| counter.name.ends_with("_full") && **count > 0).map(|(counter, _)| counter)
+}
+
+/// Which events the BPF side writes.
+fn trace_flag<'b>(bss: &'b mut Option<&mut types::bss>) -> Result<&'b AtomicU32> {
+    let bss = bss.as_mut().context("the object has no .bss")?;
+    // SAFETY: valid for as long as bss is, and everybody who may write it does so through this.
+    Ok(unsafe { AtomicU32::from_ptr(&raw mut bss.trace_on) })
 }
 
 fn attach_struct_ops(skel: &mut BpfSkel<'_>) -> Result<Link> {

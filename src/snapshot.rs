@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub runnable: Runnable,
     /// Event counters, by name.
     pub counters: BTreeMap<String, u64>,
+    /// The counter `arrivals`, by the kind of endpoint.
+    pub endpoint_arrivals: BTreeMap<String, u64>,
     /// Demands that were granted, by reason.
     pub granted: BTreeMap<String, u64>,
     /// Demands that were denied, by reason.
@@ -174,6 +176,11 @@ impl Snapshot {
 /// Event counters, by name.
 pub fn counters(totals: &Totals) -> BTreeMap<String, u64> {
     native::counters().iter().zip(&totals.counters).map(|(c, n)| (c.name.to_string(), *n)).collect()
+}
+
+/// The counter `arrivals`, by the kind of endpoint.
+pub fn endpoint_arrivals(totals: &Totals) -> BTreeMap<String, u64> {
+    native::endpoints().iter().zip(&totals.endpoint_arrivals).map(|(name, n)| (name.to_string(), *n)).collect()
 }
 
 /// How often demands were granted, or denied, by reason.

@@ -45,6 +45,8 @@ impl JobTotals {
 pub struct Totals {
     /// In the order of [`native::counters`].
     pub counters: Vec<u64>,
+    /// The counter `arrivals`, in the order of [`native::endpoints`].
+    pub endpoint_arrivals: Vec<u64>,
     /// In the order of [`native::reasons`].
     pub decisions: Vec<u64>,
     /// Bucket i counts waits of at most 2^i us, the last one the rest.
@@ -63,6 +65,7 @@ impl Default for Totals {
     fn default() -> Self {
         Totals {
             counters: vec![0; native::counters().len()],
+            endpoint_arrivals: vec![0; native::endpoints().len()],
             decisions: vec![0; native::reasons().len()],
             latency_buckets: vec![0; COSCHED_LATENCY_BUCKETS as usize],
             latency_sum_ns: 0,
@@ -73,9 +76,11 @@ impl Default for Totals {
     }
 }
 
+/// A type that the BPF side writes.
+///
 /// # Safety
-/// A type that any bytes make a valid value of.
-unsafe trait Plain: Copy {}
+/// Any bytes make a valid value of it.
+pub unsafe trait Plain: Copy {}
 // SAFETY: integers only.
 unsafe impl Plain for cosched_cpu_stats {}
 // SAFETY: integers only.
@@ -83,12 +88,26 @@ unsafe impl Plain for cosched_job_stats {}
 // SAFETY: integers only, and its padding is of bytes.
 unsafe impl Plain for cpu_ctx {}
 
-fn from_bytes<T: Plain>(bytes: &[u8]) -> Result<T> {
+/// What the BPF side has written.
+///
+/// # Errors
+/// If there are too few bytes: it was written by another version.
+pub fn from_bytes<T: Plain>(bytes: &[u8]) -> Result<T> {
     if bytes.len() < size_of::<T>() {
         return Err(anyhow!("the kernel returned {} bytes for {}", bytes.len(), std::any::type_name::<T>()));
     }
     // SAFETY: there are enough bytes, and any bytes are a valid T.
     Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// How often `counter` (an enum cosched_counter) has been counted so far, from the map `cpu_stats`.
+///
+/// # Errors
+/// If the kernel does not hand out the map's content.
+pub fn counter(cpu_stats: &impl MapCore, counter: u32) -> Result<u64> {
+    let cpus = cpu_stats.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).context("cannot read the counters")?;
+    let of_cpu = |bytes: Vec<u8>| Ok(from_bytes::<cosched_cpu_stats>(&bytes)?.counters[counter as usize]);
+    cpus.unwrap_or_default().into_iter().map(of_cpu).sum()
 }
 
 fn add_each(sums: &mut [u64], values: &[u64]) {
@@ -123,6 +142,7 @@ impl Totals {
         for bytes in cpus.unwrap_or_default() {
             let cpu: cosched_cpu_stats = from_bytes(&bytes)?;
             add_each(&mut totals.counters, &cpu.counters);
+            add_each(&mut totals.endpoint_arrivals, &cpu.endpoint_arrivals);
             add_each(&mut totals.decisions, &cpu.decisions);
             add_each(&mut totals.latency_buckets, &cpu.latency_buckets);
             totals.latency_sum_ns += cpu.latency_sum_ns;
@@ -148,6 +168,7 @@ impl Totals {
     /// Adds `other` to this.
     pub fn add(&mut self, other: &Totals) {
         add_each(&mut self.counters, &other.counters);
+        add_each(&mut self.endpoint_arrivals, &other.endpoint_arrivals);
         add_each(&mut self.decisions, &other.decisions);
         add_each(&mut self.latency_buckets, &other.latency_buckets);
         self.latency_sum_ns += other.latency_sum_ns;

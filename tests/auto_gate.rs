@@ -66,6 +66,17 @@ fn the_gate_closes_at_the_upper_end_of_the_band_and_opens_at_the_lower() {
     }
 }
 
+#[test]
+fn the_gate_closes_four_slices_ahead_of_the_others_whatever_the_share() {
+    for (receiver, others, expected) in
+        [(79, 0, "below_target"), (80, 0, "not_behind"), (179, 100, "below_target"), (180, 100, "not_behind")]
+    {
+        let (receiver_ran_ns, running_ran_ns) = (receiver * MS as i64, others * MS as i64);
+        let demand = cosched_demand { receiver_ran_ns, running_ran_ns, ..demand(0, 200) };
+        assert_eq!(reason(&policy(1000), &demand), expected, "{receiver} against {others}");
+    }
+}
+
 /// What is left, of 1, in a window that nothing is added to, asked at these times in ns.
 fn left(mut window: cosched_window, times: impl Iterator<Item = u64>) -> [f64; 2] {
     let begun = window;
@@ -257,7 +268,9 @@ fn bound_by_definition(policy: &cosched_policy, demand: &cosched_demand, side: i
 /// Times of up to 100 days, and slices of up to 18 minutes, of which no sum saturates, so that the order of two is kept.
 fn within_months(policy: cosched_policy, demand: cosched_demand) -> (cosched_policy, cosched_demand) {
     let (cpu_ns, fair_ns) = (demand.cpu_ns >> 11, demand.fair_ns >> 11);
-    (cosched_policy { slice_ns: policy.slice_ns >> 24, ..policy }, cosched_demand { cpu_ns, fair_ns, ..demand })
+    let (receiver_ran_ns, running_ran_ns) = (demand.receiver_ran_ns >> 11, demand.running_ran_ns >> 11);
+    let demand = cosched_demand { cpu_ns, fair_ns, receiver_ran_ns, running_ran_ns, ..demand };
+    (cosched_policy { slice_ns: policy.slice_ns >> 24, ..policy }, demand)
 }
 
 proptest! {
@@ -271,7 +284,9 @@ proptest! {
         let policy = cosched_policy { target_permille, arrival: POLICY.arrival, ..policy };
         let upper_ns = bound_by_definition(&policy, &demand, 1);
         let bound_ns = if demand.denied != 0 { bound_by_definition(&policy, &demand, -1) } else { upper_ns };
-        prop_assert_eq!(grants(&policy, &demand), demand.cpu_ns < bound_ns);
+        let lead_ns = i128::from(demand.receiver_ran_ns) - i128::from(demand.running_ran_ns);
+        let led_ns = i128::from(policy.slice_ns) * i128::from(COSCHED_WINDOW_CREDIT);
+        prop_assert_eq!(grants(&policy, &demand), lead_ns < led_ns && demand.cpu_ns < bound_ns);
         prop_assert_eq!(native::slice(&policy, &demand), upper_ns.saturating_sub(demand.cpu_ns).min(policy.slice_ns));
     }
 

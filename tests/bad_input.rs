@@ -79,7 +79,7 @@ const PULSES: Need = Need { or: ("wait", &["spin-block", "spin-yield"]), ..need(
 const SPINS: Need = need("wait", &["spin", "spin-block", "spin-yield"]);
 const RECKONS: Need = need("spin", &["baseline", "conditional", "adaptive-local", "adaptive-global"]);
 
-/// Every flag, but for those of `bench`. One that is missing makes `every_flag_has_a_row` fail.
+/// Every flag, but for those of `bench` and `sim`. One that is missing makes `every_flag_has_a_row` fail.
 #[rustfmt::skip]
 const SETTINGS: &[Setting] = &[
     row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: cc, dcs", &[]),
@@ -97,6 +97,8 @@ const SETTINGS: &[Setting] = &[
     row("rate-constant-ms", Number, &["-3600000", "3600000"],
         &["-3600000.5", "3600000.5", "1e300", "NaN", "inf", "-inf", "ten", "", "1 ms"],
         "it takes a number of ms from -3600000 to 3600000", &[BOOSTS, need("gate", &["rate"])]),
+    row("epochs", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
+        &[BOOSTS, need("gate", &["auto", "equalizing", "always", "rate"])]),
     row("residual-slice", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
         &[need("arrival", &["demand", "periodic"])]),
     row("boost-choice", Text, &["round-robin", "next-pending", "most-pending", "longest-waiting"],
@@ -143,6 +145,10 @@ const SETTINGS: &[Setting] = &[
         "it takes an absolute path", &[]),
     row("seconds", Number, &[], &["0.09", "3600.5", "0", "-1", "NaN", "inf", "long", ""],
         "it takes a number of seconds from 0.1 to 3600", &[]),
+    row("events", Text, &["arrivals", "switches,decisions", "arrivals,decisions,switches"],
+        &["", "Arrivals", "arrivals,", "arrivals decisions", "all"], "it takes any of arrivals, decisions and switches", &[]),
+    row("job", Text, &["/slurm/job_7*"], &["", "/a\nb"], "it takes a job's name as 'status' shows it", &[]),
+    row("perfetto", File, &[], &[""], "a value is required", &[]),
     row("config", File, &[], &[""], "a value is required", &[]),
     row("verbose", Switch, &[], &["1", "true", "false"], "no more were expected", &[]),
     row("json", Switch, &[], &["1", "true"], "no more were expected", &[]),
@@ -210,10 +216,10 @@ fn choices(axis: &str) -> Vec<String> {
     known.split(", ").map(String::from).collect()
 }
 
-/// Each command but `bench` with its flags; the first is the program itself.
+/// Each command but `bench` and `sim` with its flags; the first is the program itself.
 fn commands() -> Vec<(Vec<String>, BTreeSet<String>)> {
     fn walk(path: Vec<String>, command: &clap::Command, found: &mut Vec<(Vec<String>, BTreeSet<String>)>) {
-        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "bench") {
+        for sub in command.get_subcommands().filter(|sub| !["bench", "sim"].contains(&sub.get_name())) {
             walk([path.clone(), vec![sub.get_name().into()]].concat(), sub, found);
         }
         found.push((path, command.get_arguments().filter_map(|arg| arg.get_long().map(String::from)).collect()));
@@ -296,7 +302,7 @@ fn a_flag_without_a_value_or_given_twice_is_refused() {
 
 #[test]
 fn a_value_that_a_flag_takes_is_not_refused() {
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter().filter(|setting| flags_of(&["run"]).contains(setting.flag)) {
         let (flag, key) = (setting.arg(), setting.key());
         for value in setting.good {
             let needs: Vec<String> =
@@ -433,6 +439,24 @@ fn what_nobody_knows_is_refused() {
     refuses(&[], &["no command", "--help"]);
     refuses(&["--monitor", "1", "--help-stats"], &["--monitor", "--help-stats"]);
     refuses(&["run", "--gate", "a\n\nb"], &["--gate", "known: always"]);
+    refuses(&["trace", "--json", "--perfetto", "a"], &["--json", "cannot be used with '--perfetto <FILE>'"]);
+    refuses(&["trace", "/a"], &["/a"]);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_named() {
+    needs_root();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.sock");
+    let control = ControlSocket::bind(&path).unwrap();
+    control.serve(fake_scheduler()).unwrap();
+    for file in ["/no/such/file.json", "/"] {
+        let args = ["trace", "--perfetto", file, "--control-socket", path.to_str().unwrap()];
+        let (message, code) = error_of(&args);
+        assert_eq!(code, 1);
+        assert!(message.starts_with(&format!("cannot write {file}: ")), "{message}");
+        assert!(message.ends_with("(choose another --perfetto)"), "{message}");
+    }
 }
 
 /// A configuration file.
@@ -617,7 +641,7 @@ fn without_a_running_scheduler_its_clients_say_so() {
     let socket = dir.path().join("a.sock");
     let socket = socket.to_str().unwrap();
     let policy = [&["policy", "show"][..], &["policy", "recommend"], &["policy", "set", "local"]];
-    for command in [&["status"][..], &["status", "--json"]].iter().chain(&policy) {
+    for command in [&["status"][..], &["status", "--json"], &["trace"]].iter().chain(&policy) {
         let mut args = command.to_vec();
         args.extend(["--control-socket", socket]);
         let (message, code) = error_of(&args);

@@ -80,6 +80,7 @@ fn status_and_policy_go_over_it() {
         "1.200",
         "quoted\\name\"\\n",
         "10.0 MiB resident",
+        "\narrivals: udp ",
         "runnable        9 tasks on 2 CPUs, 5 on the one with most",
         "gang skew       mean 12.3 us, max 0.8 ms of 400 turns",
     ] {

@@ -4,7 +4,8 @@
 
 use proptest::prelude::*;
 use rules::{
-    EPOCHS, EQUALIZING, IDLE, MS, POLICY, any_demand, any_policy, cosched_demand, cosched_policy, grants, reason,
+    ALWAYS, AUTO, EPOCHS, EQUALIZING, GATES, IDLE, MS, POLICY, any_demand, any_policy, cosched_demand, cosched_policy,
+    grants, reason,
 };
 use scx_cosched::native::{epoch_adopt, epoch_next};
 
@@ -85,6 +86,25 @@ fn a_boost_needs_a_later_epoch_and_the_equalizing_gate() {
 }
 
 #[test]
+fn any_gate_may_be_asked_for_later_epochs_besides() {
+    for (gate, allowed) in [(ALWAYS, "always"), (EQUALIZING, "lags"), (AUTO, "below_target")] {
+        // A task that has used half of its share lately, and lags.
+        let demand = cosched_demand { cpu_ns: 50 * MS, fair_ns: 100 * MS, receiver_ran_ns: -30 * MS as i64, ..IDLE };
+        let later = cosched_demand { message_epoch: epoch(2, 1), node_epoch: epoch(1, 2), ..demand };
+        let plain = cosched_policy { gate, ..POLICY };
+        assert_eq!(reason(&plain, &demand), allowed);
+        let policy = cosched_policy { epochs: 1, ..plain };
+        assert_eq!(reason(&policy, &demand), "old_epoch", "gate {gate}");
+        assert_eq!(reason(&policy, &later), "new_epoch", "gate {gate}");
+        // A node that runs somebody whom no messages come for is in no job's turn, so anybody may begin one.
+        assert_eq!(reason(&policy, &cosched_demand { node_quiet: 1, ..demand }), allowed, "gate {gate}");
+    }
+    let thesis = cosched_policy { gate: EPOCHS, ..POLICY };
+    let quiet = cosched_demand { node_quiet: 1, receiver_ran_ns: -30 * MS as i64, ..IDLE };
+    assert_eq!(reason(&thesis, &quiet), "old_epoch");
+}
+
+#[test]
 fn a_node_that_has_left_a_job_is_not_drawn_back_and_draws_the_others_along() {
     let mut nodes = [1, 2, 3].map(|number| Node::new(number, 'A'));
     nodes[0].switches('B');
@@ -136,6 +156,16 @@ proptest! {
         let later = demand.message_epoch > demand.node_epoch;
         prop_assert_eq!(grants(&policy, &demand), grants(&equalizing, &demand) && later);
         prop_assert!(grants(&equalizing, &demand) || reason(&policy, &demand) == reason(&equalizing, &demand));
+    }
+
+    #[test]
+    fn to_ask_for_later_epochs_only_takes_away_from_what_a_gate_grants(
+        policy in any_policy(GATES), demand in any_demand(),
+    ) {
+        let asking = cosched_policy { epochs: 1, ..policy };
+        let heard = demand.message_epoch > demand.node_epoch || demand.node_quiet != 0 && policy.gate != EPOCHS;
+        prop_assert_eq!(grants(&asking, &demand), grants(&policy, &demand) && heard);
+        prop_assert!(grants(&policy, &demand) || reason(&asking, &demand) == reason(&policy, &demand));
     }
 
     #[test]

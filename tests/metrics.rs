@@ -26,6 +26,8 @@ fn every_number_is_there() {
         assert!(openmetrics.lines().any(|l| l == sample) && text.lines().any(|l| l == sample), "{sample}");
     }
     for sample in [
+        "scx_cosched_endpoint_arrivals_total{endpoint=\"tcp\"} 300",
+        "scx_cosched_endpoint_arrivals_total{endpoint=\"unix\"} 302",
         "scx_cosched_decisions_total{decision=\"granted\",reason=\"always\"} 1",
         "scx_cosched_decisions_total{decision=\"denied\",reason=\"no_demand\"}",
         "scx_cosched_arrival_to_run_seconds_sum 0.00002",

@@ -4,9 +4,14 @@
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Output};
+use std::sync::atomic::AtomicU32;
 use std::thread;
 
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::{MapHandle, MapType};
+use scx_cosched::bpf::intf::cosched_cpu_stats;
 use scx_cosched::calibration::Costs;
 use scx_cosched::hooks::HookStates;
 use scx_cosched::job_by::JobBy;
@@ -16,6 +21,7 @@ use scx_cosched::policy::{CostsView, Policy};
 use scx_cosched::presets;
 use scx_cosched::requests::{Owner, Request};
 use scx_cosched::snapshot::{GangSkew, Histogram, Memory, Runnable, Snapshot};
+use scx_cosched::trace::tap::Tap;
 
 /// Runs the program.
 pub fn scx_cosched(args: &[&str]) -> Output {
@@ -70,6 +76,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         memory: Memory { resident_bytes: 10 << 20, maps_bytes: 1 << 20 },
         runnable: Runnable::new(&[4, 0, 5], 3),
         counters: native::counters().iter().enumerate().map(|(i, c)| (c.name.to_string(), 200 - i as u64)).collect(),
+        endpoint_arrivals: native::endpoints().iter().zip(300..).map(|(name, n)| (name.to_string(), n)).collect(),
         granted: numbered(true),
         denied: numbered(false),
         arrival_to_run: Histogram::from_powers_of_two(&[1, 0, 2, 4], 20_000),
@@ -78,10 +85,28 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
     }
 }
 
-/// A scheduler that is not there: it answers as if it were.
+/// A BPF map with one place, as the scheduler has them.
+pub fn map(kind: MapType, value_size: usize, inner: Option<&MapHandle>) -> MapHandle {
+    let size = size_of::<bpf_map_create_opts>() as u64;
+    let inner_map_fd = inner.map_or(0, |map| map.as_fd().as_raw_fd() as u32);
+    let opts = bpf_map_create_opts { sz: size, inner_map_fd, ..Default::default() };
+    MapHandle::create(kind, Some("trace_test"), 4, value_size as u32, 1, &opts)
+        .expect("this test makes BPF maps, as root")
+}
+
+/// The maps of the scheduler that a trace needs: that of rings, and the counters.
+pub fn trace_maps() -> (MapHandle, MapHandle) {
+    let opts = bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as u64, ..Default::default() };
+    let ring = MapHandle::create(MapType::RingBuf, Some("trace_test"), 0, 0, 1 << 16, &opts);
+    let ring = ring.expect("this test makes BPF maps, as root");
+    (map(MapType::ArrayOfMaps, 4, Some(&ring)), map(MapType::PercpuArray, size_of::<cosched_cpu_stats>(), None))
+}
+
+/// A scheduler that is not there: it answers as if it were. A trace of it has no events.
 pub fn fake_scheduler() -> Owner {
     let (owner, requests) = Owner::new();
     thread::spawn(move || {
+        let (mut tap, flag, mut maps) = (Tap::default(), AtomicU32::new(0), None);
         let mut policy = presets::find("dcs").expect("dcs is a preset").policy;
         for request in requests {
             match request {
@@ -92,6 +117,10 @@ pub fn fake_scheduler() -> Owner {
                         policy = new.clone();
                     }
                     drop(answer.send(changed.map(|p| p.view())));
+                }
+                Request::Trace(client, answer) => {
+                    let (rings, stats) = maps.get_or_insert_with(trace_maps);
+                    drop(answer.send(tap.open(&client, rings, stats, &flag).map_err(|e| format!("{e:#}"))));
                 }
                 Request::Stop => break,
             }

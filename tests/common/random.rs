@@ -2,8 +2,7 @@
 //! Random inputs for the rules, the same on every machine.
 
 use crate::rules::{
-    EQUAL_WEIGHTS, IDLE, POLICY, cosched_candidate, cosched_demand, cosched_policy, cosched_wait_history,
-    cosched_window,
+    EQUAL_WEIGHTS, POLICY, cosched_candidate, cosched_demand, cosched_policy, cosched_wait_history, cosched_window,
 };
 
 /// splitmix64.
@@ -80,7 +79,7 @@ impl Random {
             recheck_ns: self.number(),
             quantum_ns: self.number(),
             rows: self.mostly_below(20),
-            reserved: 0,
+            epochs: self.mostly_below(2),
         }
     }
 
@@ -98,7 +97,7 @@ impl Random {
             fair_ns: self.number(),
             message_epoch: self.number(),
             node_epoch: self.number(),
-            ..IDLE
+            node_quiet: self.below(2) as u32,
         }
     }
 

@@ -49,7 +49,7 @@ pub const POLICY: cosched_policy = cosched_policy {
     recheck_ns: 50 * MS,
     quantum_ns: 100 * MS,
     rows: 5,
-    reserved: 0,
+    epochs: 0,
 };
 
 /// Of a task that has never run, on a CPU where nobody has.
@@ -61,7 +61,7 @@ pub const IDLE: cosched_demand = cosched_demand {
     nr_runnable: 0,
     denied: 0,
     scale: EQUAL_WEIGHTS,
-    reserved: 0,
+    node_quiet: 0,
     max_lead_ns: u64::MAX,
     cpu_ns: 0,
     fair_ns: 0,
@@ -107,13 +107,13 @@ prop_compose! {
         (now_ns, last_boost_ns) in (any_u64(), any_u64()), (receiver_ran_ns, running_ran_ns) in (any_i64(), any_i64()),
         nr_runnable in prop_oneof![any::<u32>(), 0..COSCHED_MAX_CPUS],
         denied in prop_oneof![2 => Just(0), 1 => Just(1), 1 => any::<u32>()],
-        scale in prop_oneof![Just(EQUAL_WEIGHTS), any::<u32>()],
+        scale in prop_oneof![Just(EQUAL_WEIGHTS), any::<u32>()], node_quiet in 0..2u32,
         max_lead_ns in prop_oneof![3 => Just(u64::MAX), 1 => any_u64()],
         (cpu_ns, fair_ns) in (any_u64(), any_u64()), (message_epoch, node_epoch) in (any_u64(), any_u64()),
     ) -> cosched_demand {
         cosched_demand {
             now_ns, last_boost_ns, receiver_ran_ns, running_ran_ns, nr_runnable, denied, scale, max_lead_ns,
-            cpu_ns, fair_ns, message_epoch, node_epoch, ..IDLE
+            cpu_ns, fair_ns, message_epoch, node_epoch, node_quiet,
         }
     }
 }

@@ -43,16 +43,17 @@ alone() {
 	(( shares[0] > 90 ))
 }
 
-# computes: a task that computes, and has a look at a socket every 2 ms, has half of the CPU that it shares with a hog
+# computes: a task that computes, and has a look at a socket every 1 to 3 ms, has half of the CPU that it shares with a hog.
+# In no step with the tick of 4 ms, which else may find it in its receive time after time and take it for one that waits.
 computes() {
 	taskset -c 1 python3 -IS -c '
-import socket, time
+import random, socket, time
 here, there = socket.socketpair()
 there.send(b"?")
 here.recv(1)
 here.setblocking(False)
 while True:
-    until = time.monotonic() + 0.002
+    until = time.monotonic() + random.uniform(0.001, 0.003)
     while time.monotonic() < until:
         pass
     try:

@@ -24,7 +24,8 @@ wait $! || fail "the messages failed"
 scrape >"$tmp/after"
 
 "$PROMTOOL" check metrics <"$tmp/after" || fail "promtool does not accept it"
-for series in arrivals_total arrivals_coscheduled_total boosts_total context_switches_total \
+for series in arrivals_total 'endpoint_arrivals_total{endpoint="tcp"}' 'endpoint_arrivals_total{endpoint="udp"}' \
+	arrivals_coscheduled_total boosts_total context_switches_total \
 	'decisions_total{decision="granted",reason="below_target"}' arrival_to_run_seconds_count \
 	'job_cpu_seconds_total{job="/job"}' 'job_fair_share_seconds_total{job="/job"}'; do
 	rises "$series"
