@@ -15,6 +15,7 @@ use crate::given::{Fault, Given, Origin};
 use crate::job_by::JobBy;
 use crate::limits::{self, MetricsListen};
 use crate::partial::Partial;
+use crate::sim::cli::SimArgs;
 use crate::trace::event::{JobPattern, Wanted};
 use crate::{recommend, report};
 
@@ -52,6 +53,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Programs that measure a scheduler.
     Bench(BenchArgs),
+    /// Simulate the rules on many nodes.
+    Sim(SimArgs),
 }
 
 /// `policy`.

@@ -35,6 +35,7 @@
 //! |---|---|
 //! | [`bpf`], [`native`] | the C side: shapes, skeleton, and the rules as native functions |
 //! | [`bench`] | the programs that measure it |
+//! | [`sim`] | the simulator: the same rules on more nodes than there are |
 //! | [`report`], [`logging`] | one line for each error and each message |
 #![warn(missing_docs)]
 
@@ -70,6 +71,7 @@ pub mod requests;
 pub mod run;
 pub mod scheduler;
 pub mod settings;
+pub mod sim;
 pub mod snapshot;
 pub mod totals;
 pub mod trace;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use scx_cosched::cli::{Cli, Command, PolicyCommand};
-use scx_cosched::{bench, check, commands, monitor, report, run, trace};
+use scx_cosched::{bench, check, commands, monitor, report, run, sim, trace};
 
 fn main() -> ExitCode {
     let cli = match Cli::from_command_line() {
@@ -33,5 +33,6 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Policy(PolicyCommand::Set(args))) => commands::policy_set(&args),
         Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Bench(args)) => bench::run(args),
+        Some(Command::Sim(args)) => sim::cli::run(&args),
     }
 }

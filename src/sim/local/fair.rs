@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The fair order of the kernel's side, `bpf/fair.bpf.h`, for tasks of equal weight.
+//!
+//! The queue is ordered by vtime, which is CPU time; the clock is the least vtime of what is runnable. A task that sleeps
+//! loses its credit beyond one slice and keeps its debt, up to what the others catch up with in 1.5 s; one that is preempted
+//! keeps its place and the rest of its slice; one that wakes preempts who is ahead of it by more than a millisecond and has
+//! run for two of its slice, else at the next tick. Slices end at ticks of 1 ms.
+
+use super::{LocalScheduler, Slot};
+
+const TICK_NS: u64 = 1_000_000;
+const MAX_WAIT_NS: i64 = 1_500_000_000;
+const MIN_REST_NS: i64 = 1_000_000;
+const WAKE_MARGIN_NS: i64 = 1_000_000;
+const MIN_RUN_NS: i64 = 2_000_000;
+
+#[derive(Clone, Debug, Default)]
+struct Task {
+    vtime: i64,
+    /// The vtime at which the slice began: the key in the queue.
+    slice_vtime: i64,
+    used_ns: i64,
+    slice_ns: i64,
+    runnable: bool,
+    woken: bool,
+}
+
+/// The scheduler of one CPU.
+#[derive(Clone, Debug)]
+pub struct Fair {
+    tasks: Vec<Task>,
+    slice_ns: i64,
+    clock: i64,
+    /// In the order of their keys, and of their coming among equals.
+    queue: Vec<Slot>,
+}
+
+impl Fair {
+    /// Of a CPU with this many slots.
+    pub fn new(slots: usize, slice_ns: u64) -> Self {
+        let slice_ns = slice_ns as i64;
+        let task = Task { slice_ns, ..Task::default() };
+        Fair { tasks: vec![task; slots], slice_ns, clock: 0, queue: Vec::with_capacity(slots) }
+    }
+
+    fn begin_slice(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot as usize];
+        (task.slice_ns, task.used_ns, task.slice_vtime) = (self.slice_ns, 0, task.vtime);
+    }
+
+    fn has_rest(&self, slot: Slot) -> bool {
+        let task = &self.tasks[slot as usize];
+        task.used_ns > 0 && task.used_ns + MIN_REST_NS <= task.slice_ns
+    }
+
+    fn enqueue(&mut self, slot: Slot) {
+        let runnable = self.tasks.iter().filter(|task| task.runnable).count().max(1) as i64;
+        let ceiling = self.clock + MAX_WAIT_NS / runnable + self.slice_ns;
+        let task = &mut self.tasks[slot as usize];
+        (task.vtime, task.slice_vtime) = (task.vtime.min(ceiling), task.slice_vtime.min(ceiling));
+        let key = task.slice_vtime;
+        let place = self.queue.iter().position(|&other| self.tasks[other as usize].slice_vtime > key);
+        self.queue.insert(place.unwrap_or(self.queue.len()), slot);
+    }
+}
+
+impl LocalScheduler for Fair {
+    fn tick_ns(&self) -> u64 {
+        TICK_NS
+    }
+
+    fn arrive(&mut self, slot: Slot) {
+        let clock = self.clock;
+        let task = &mut self.tasks[slot as usize];
+        (task.vtime, task.runnable) = (clock, true);
+        self.begin_slice(slot);
+        self.enqueue(slot);
+    }
+
+    fn sleep(&mut self, slot: Slot) {
+        self.tasks[slot as usize].runnable = false;
+    }
+
+    fn wake(&mut self, slot: Slot, urgent: bool) {
+        let floor = self.clock - self.slice_ns;
+        let task = &mut self.tasks[slot as usize];
+        (task.vtime, task.runnable, task.woken) = (task.vtime.max(floor), true, true);
+        self.begin_slice(slot);
+        self.enqueue(slot);
+        if urgent {
+            // A boost: before all others, at its own vtime.
+            self.queue.retain(|&other| other != slot);
+            self.queue.insert(0, slot);
+        }
+    }
+
+    fn unblock(&mut self, slot: Slot) {
+        self.enqueue(slot);
+    }
+
+    fn preempt(&mut self, slot: Slot) {
+        if !self.has_rest(slot) {
+            self.begin_slice(slot);
+        }
+        self.enqueue(slot);
+    }
+
+    fn expire(&mut self, slot: Slot) {
+        self.begin_slice(slot);
+        self.enqueue(slot);
+    }
+
+    fn charge(&mut self, slot: Slot, ran_ns: u64) {
+        let task = &mut self.tasks[slot as usize];
+        task.vtime += ran_ns as i64;
+        task.used_ns += ran_ns as i64;
+    }
+
+    fn pick(&mut self) -> Option<Slot> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let slot = self.queue.remove(0);
+        self.tasks[slot as usize].woken = false;
+        let first = self.queue.first().map(|&other| self.tasks[other as usize].slice_vtime);
+        let own = self.tasks[slot as usize].slice_vtime;
+        self.clock = self.clock.max(first.map_or(own, |first| first.min(own)));
+        Some(slot)
+    }
+
+    fn outranks(&self, running: Slot) -> bool {
+        let Some(&first) = self.queue.first() else { return false };
+        let (first, it) = (&self.tasks[first as usize], &self.tasks[running as usize]);
+        first.woken && it.used_ns >= MIN_RUN_NS && first.vtime + WAKE_MARGIN_NS < it.vtime
+    }
+
+    fn tick(&mut self, running: Slot) -> bool {
+        let task = &self.tasks[running as usize];
+        // A tick ends what would be over within half of one.
+        task.used_ns + TICK_NS as i64 / 2 >= task.slice_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn all_have_the_same_in_the_long_run() {
+        let mut local = Fair::new(3, 20 * MS);
+        (0..3).for_each(|slot| local.arrive(slot));
+        let mut ran = [0; 3];
+        for _ in 0..600 {
+            let slot = local.pick().unwrap();
+            loop {
+                local.charge(slot, MS);
+                ran[slot as usize] += 1;
+                if local.tick(slot) {
+                    break;
+                }
+            }
+            local.expire(slot);
+        }
+        assert_eq!(ran, [4000; 3]);
+    }
+
+    #[test]
+    fn a_sleeper_comes_back_with_a_slice_of_credit_and_no_more() {
+        let mut local = Fair::new(2, 20 * MS);
+        local.arrive(0);
+        local.arrive(1);
+        assert_eq!(local.pick(), Some(0));
+        local.sleep(0);
+        for _ in 0..100 {
+            assert_eq!(local.pick(), Some(1));
+            local.charge(1, 20 * MS);
+            local.expire(1);
+        }
+        assert_eq!(local.pick(), Some(1));
+        local.charge(1, 5 * MS);
+        local.wake(0, false);
+        assert!(local.outranks(1));
+        assert_eq!(local.tasks[0].vtime, local.clock - 20 * MS as i64);
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The simulator: the rules of `policies/` on more nodes than anybody has at hand, and the papers' results by them.
+//!
+//! | what every model is made of | |
+//! |---|---|
+//! | [`engine`] | events in the order of (time, sequence); [`Model`](engine::Model) is what happens at them |
+//! | [`random`], [`stats`] | streams of random numbers; means over runs with 90% confidence intervals |
+//! | [`node`], [`local`] | a CPU, and who is next on it: SVR4, round robin, feedback queue, fair order |
+//! | [`network`], [`jobs`] | how messages get about; what the processes of a job do |
+//! | [`policy`] | how a process waits, by the rules of `policies/` |
+//!
+//! | a model | |
+//! |---|---|
+//! | [`markov`], [`scaled`] | thesis 3.1, in closed form |
+//! | [`dynamic`] | thesis 3.1 to 3.3, by simulation |
+//! | [`bsp`] | Dusseau 1996: bulk-synchronous jobs under implicit scheduling |
+//!
+//! Times are whole ns inside and in the unit that a name ends with outside. Nothing here reads a clock but to say how
+//! fast the simulator is.
+
+pub mod bsp;
+pub mod cli;
+pub mod dynamic;
+pub mod engine;
+pub mod jobs;
+pub mod local;
+pub mod markov;
+pub mod network;
+pub mod node;
+pub mod policy;
+pub mod random;
+mod report;
+pub mod scaled;
+pub mod stats;
