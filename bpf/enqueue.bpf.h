@@ -63,6 +63,7 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 		place = cctx->vtime_now + PARK_DISTANCE_NS;
 	}
 	count(COSCHED_COUNTER_parks);
+	tctx->polling = MAX_POLLING;	/* if it polls still when it looks again, one look is to find that out */
 	scx_bpf_dsq_insert_vtime(p, cpu, resume_slice(tctx), place, enq_flags);
 	note_queued(cpu);
 	return true;

@@ -44,8 +44,10 @@ alone() {
 }
 
 # computes: a task that computes, and has a look at a socket every 1 to 3 ms, has half of the CPU that it shares with a hog.
-# In no step with the tick of 4 ms, which else may find it in its receive time after time and take it for one that waits.
+# Under emulation such a look takes 0.1 to 0.2 ms, so ticks may find it there twice in a row and take it for one that
+# waits: now and then, for the recheck time. The default of 50 ms does not show in its share.
 computes() {
+	local before=$(counter parks)
 	taskset -c 1 python3 -IS -c '
 import random, socket, time
 here, there = socket.socketpair()
@@ -64,7 +66,7 @@ while True:
 	sleep 1
 	of 4 $pid "${hogs[0]}"
 	kill $pid
-	echo "computes and asks ${shares[0]}%, computes ${shares[1]}%"
+	echo "computes and asks ${shares[0]}%, computes ${shares[1]}%, parked $(($(counter parks) - before)) times"
 	(( shares[0] >= 42 && shares[1] >= 42 ))
 }
 
@@ -74,9 +76,9 @@ start --policy sb --recheck-ms 1000
 watch_host
 for wait in spin-block spin-yield; do
 	# Who yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of 4 ms; later if it is
-	# outside of its calls half of the time, as this recv0 is.
-	kinds=(udp4/poll0 tcp6/poll0 stream/select0)
-	if [[ $wait == spin-block ]]; then most=10 kinds+=(tcp4/recv0); else most=44; fi
+	# outside of its calls half of the time, as this recv0 and select0 are.
+	kinds=(udp4/poll0 tcp6/poll0)
+	if [[ $wait == spin-block ]]; then most=10 kinds+=(stream/select0 tcp4/recv0); else most=44; fi
 	for kind in tcp4/recv0 udp4/poll0 stream/select0; do
 		undisturbed alone $kind || fail "$kind does not run though nobody else wants to"
 	done
@@ -85,7 +87,6 @@ for wait in spin-block spin-yield; do
 	for kind in "${kinds[@]}"; do
 		undisturbed shared $kind $most || fail "$kind is not parked"
 	done
-	undisturbed computes || fail "one that computes is parked"
 	if [[ $wait == spin-block ]]; then
 		# To look again takes a tick or two of 4 ms each time.
 		rechecks=$(counter rechecks)
@@ -93,6 +94,7 @@ for wait in spin-block spin-yield; do
 		undisturbed shared tcp4/poll0 20 || fail "one that looks again after 50 ms is not parked"
 		(( $(counter rechecks) > rechecks + 20 )) || fail "it did not look again"
 	fi
+	undisturbed computes || fail "one that computes is parked"
 	echo "$wait: $(($(counter parks) - parks)) parks"
 	kill "${hogs[0]}"
 	hogs=()
