@@ -12,18 +12,22 @@
 //! |---|---|
 //! | the two ends of one thread, where each message is there when it is received | 4o |
 //! | two threads that spin, on two CPUs | 4o + 2L |
-//! | two threads that sleep until a message comes, on one CPU | 4o + 2W |
+//! | two threads that sleep until a message comes, on two CPUs that other processes keep busy | 4o + 2L + 2W |
 //!
 //! A shared machine only ever adds time, so of the many round trips of a fixed time a quick one counts. The
 //! threads run at the highest nice level: on a busy machine two that spin would hardly run at the same time else.
 //! They end with the measurement, and the caller's CPUs and nice level stay as they are.
 //!
+//! The other processes make W what it is on a shared node: the task that is woken finds another address space on its
+//! CPU and other data in the caches. Between two threads that hand one CPU to each other it looks several times
+//! smaller, and receivers that spin for so long have their answer just after they fell asleep, every time.
+//!
 //! Where it lies:
 //! - Loopback's L is not the network's, which is to be set by hand. It is the way from one CPU to another, without
 //!   what the sender's call still does after the message is through; where that is more, L comes out as 0.
 //! - Loopback's o is more than a wire's: the send does the receiver's interrupt work as well.
-//! - W is a switch between two threads whose data are in the cache, and longer where more tasks are to run. To wake an
-//!   idle CPU from deep sleep is not in it.
+//! - W is longer where tasks use more of the caches than these do. To wake an idle CPU from deep sleep is not in it. On
+//!   a machine with one CPU it is how late a thread wakes there that has slept for a while.
 //! - The two CPUs are the first and the last that may be used, as a rule not of one core; others may be nearer.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -33,7 +37,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use nix::sys::prctl::set_timerslack;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, fork};
 use serde::{Deserialize, Serialize};
 
 /// For this long each of the three ways is tried.
@@ -43,6 +50,8 @@ const BUDGET: Duration = Duration::from_millis(150);
 const ONE_IN: usize = 10;
 /// A message that takes longer will not come.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a thread sleeps whose waking up is timed.
+const NAP: Duration = Duration::from_millis(1);
 /// No machine wakes and switches in less.
 const LEAST_SWITCH_US: f64 = 0.05;
 
@@ -63,12 +72,18 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// What follows from the time of a round trip in one thread, between two that sleep and between two that spin.
-    fn from_round_trips(alone_us: f64, sleeping_us: f64, spinning_us: Option<f64>) -> Costs {
-        let switch_us = ((sleeping_us - alone_us) / 2.0).max(LEAST_SWITCH_US);
-        // More than a switch would mean that the two threads never ran at the same time.
-        let latency_us = ((spinning_us.unwrap_or(alone_us) - alone_us) / 2.0).clamp(0.0, switch_us);
+    /// What follows from the time of a round trip in one thread, between two that spin and between two that sleep.
+    fn from_round_trips(alone_us: f64, spinning_us: f64, sleeping_us: f64) -> Costs {
+        // More latency than a switch takes would mean that the two that spin never ran at the same time.
+        let spinning_us = spinning_us.min(f64::midpoint(alone_us, sleeping_us)).max(alone_us);
+        let latency_us = (spinning_us - alone_us) / 2.0;
+        let switch_us = ((sleeping_us - spinning_us) / 2.0).max(LEAST_SWITCH_US);
         Costs { latency_us, overhead_us: alone_us / 4.0, switch_us }
+    }
+
+    /// What follows, on one CPU, from a round trip in one thread and the time that a task takes to wake.
+    fn on_one_cpu(alone_us: f64, wake_us: f64) -> Costs {
+        Costs { latency_us: 0.0, overhead_us: alone_us / 4.0, switch_us: wake_us.max(LEAST_SWITCH_US) }
     }
 }
 
@@ -89,9 +104,13 @@ fn allowed_cpus() -> Result<Vec<usize>> {
 fn measure_on(cpus: &[usize]) -> Result<Costs> {
     let (&cpu, others) = cpus.split_first().context("there is no CPU that may be used")?;
     let alone_us = alone_us(cpu)?;
-    let sleeping_us = pair_us(cpu, cpu)?;
-    let spinning_us = others.last().map(|&other| pair_us(cpu, other)).transpose()?;
-    Ok(Costs::from_round_trips(alone_us, sleeping_us, spinning_us))
+    let Some(&other) = others.last() else {
+        let _competitor = Competitor::start(cpu)?;
+        return Ok(Costs::on_one_cpu(alone_us, wake_us(cpu)?));
+    };
+    let spinning_us = pair_us(cpu, other, true)?;
+    let _competitors = [Competitor::start(cpu)?, Competitor::start(other)?];
+    Ok(Costs::from_round_trips(alone_us, spinning_us, pair_us(cpu, other, false)?))
 }
 
 /// A round trip between the two ends of one thread.
@@ -101,9 +120,9 @@ fn alone_us(cpu: usize) -> Result<f64> {
     on_cpu(cpu, || round_trip_us(trip))?.join().expect(NO_PANIC)
 }
 
-/// A round trip between two threads. On one CPU they sleep until a message comes, on two they spin.
-fn pair_us(cpu: usize, other: usize) -> Result<f64> {
-    let (near, far) = connection(other != cpu)?;
+/// A round trip between two threads, which spin until a message comes or sleep.
+fn pair_us(cpu: usize, other: usize, spins: bool) -> Result<f64> {
+    let (near, far) = connection(spins)?;
     // It ends when the timer closes its end; if that was too early, the timer says why.
     let echo = on_cpu(other, move || {
         while far.answer().is_ok() {}
@@ -115,19 +134,37 @@ fn pair_us(cpu: usize, other: usize) -> Result<f64> {
     trip_us
 }
 
-/// Makes round trips until the time is over.
-fn round_trip_us(trip: impl Fn() -> Result<()>) -> Result<f64> {
-    let begin = Instant::now();
-    let mut trips = Vec::new();
-    while trips.is_empty() || begin.elapsed() < BUDGET {
-        let start = Instant::now();
-        trip()?;
-        trips.push(start.elapsed());
-    }
-    quick_us(trips)
+/// How late a thread wakes that has slept for a while.
+fn wake_us(cpu: usize) -> Result<f64> {
+    let late = || {
+        // The kernel may have a sleep last longer by 50 us, to save interrupts.
+        set_timerslack(1).context("cannot ask for sharp timers")?;
+        let nap = || {
+            thread::sleep(NAP);
+            Ok(())
+        };
+        quick_us(repeat(nap)?.into_iter().map(|slept| slept.saturating_sub(NAP)).collect())
+    };
+    on_cpu(cpu, late)?.join().expect(NO_PANIC)
 }
 
-/// The round trip that counts.
+fn round_trip_us(trip: impl Fn() -> Result<()>) -> Result<f64> {
+    quick_us(repeat(trip)?)
+}
+
+/// Does `what` until the time is over. How long it took each time.
+fn repeat(what: impl Fn() -> Result<()>) -> Result<Vec<Duration>> {
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while times.is_empty() || begin.elapsed() < BUDGET {
+        let start = Instant::now();
+        what()?;
+        times.push(start.elapsed());
+    }
+    Ok(times)
+}
+
+/// The time that counts.
 fn quick_us(mut trips: Vec<Duration>) -> Result<f64> {
     let rank = trips.len() / ONE_IN;
     let quick = *trips.select_nth_unstable(rank).1;
@@ -146,6 +183,43 @@ fn on_cpu<T: Send + 'static>(cpu: usize, work: impl FnOnce() -> Result<T> + Send
         work()
     };
     thread::Builder::new().name("calibration".into()).spawn(pinned).context("cannot start a thread")
+}
+
+/// A process that keeps a CPU busy, for as long as this lives.
+struct Competitor(Pid);
+
+impl Competitor {
+    /// Of the class that everybody else preempts at once: what is measured is a switch, and not whose turn it is.
+    fn start(cpu: usize) -> Result<Self> {
+        let mut set = CpuSet::new();
+        set.set(cpu).with_context(|| format!("cannot run on CPU {cpu}: give the costs by hand"))?;
+        // SAFETY: other threads may hold locks, so until it ends the child only makes system calls.
+        match unsafe { fork() }.context("cannot start a process")? {
+            ForkResult::Parent { child } => Ok(Self(child)),
+            ForkResult::Child => Self::compute(&set),
+        }
+    }
+
+    fn compute(set: &CpuSet) -> ! {
+        let idle = libc::sched_param { sched_priority: 0 };
+        // SAFETY: each of them is about this process alone, and idle outlives its call. Should one fail, W comes out
+        // smaller, which is no reason to measure nothing.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const idle);
+        }
+        let _ = sched_setaffinity(Pid::from_raw(0), set);
+        loop {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl Drop for Competitor {
+    fn drop(&mut self) {
+        let _ = kill(self.0, Signal::SIGKILL);
+        let _ = waitpid(self.0, None);
+    }
 }
 
 /// One end of a connection, for messages of one byte.
@@ -223,11 +297,14 @@ mod tests {
 
     #[test]
     fn costs_follow_from_round_trips() {
-        let costs = Costs::from_round_trips(8.0, 14.0, Some(10.0));
+        let costs = Costs::from_round_trips(8.0, 10.0, 16.0);
         assert_eq!(costs, Costs { latency_us: 1.0, overhead_us: 2.0, switch_us: 3.0 });
-        let latency_us = |spinning_us| Costs::from_round_trips(8.0, 14.0, spinning_us).latency_us;
-        assert_eq!([Some(7.0), Some(40_000.0), None].map(latency_us), [0.0, 3.0, 0.0]);
-        assert_eq!(Costs::from_round_trips(8.0, 7.0, None).switch_us, LEAST_SWITCH_US);
+        let of = |spinning_us| {
+            let Costs { latency_us, switch_us, .. } = Costs::from_round_trips(8.0, spinning_us, 14.0);
+            (latency_us, switch_us)
+        };
+        assert_eq!([7.0, 10.0, 40_000.0].map(of), [(0.0, 3.0), (1.0, 2.0), (1.5, 1.5)]);
+        assert_eq!(Costs::from_round_trips(8.0, 8.0, 7.0).switch_us, LEAST_SWITCH_US);
     }
 
     #[test]

@@ -60,14 +60,30 @@ fn each_spin_in_vain_doubles_the_waits_until_the_next() {
 }
 
 #[test]
-fn one_success_makes_up_for_all_failures() {
+fn each_success_halves_them() {
     let mut history = NEW;
     for _ in 0..1000 {
         wait(&mut history, false);
     }
     while !wait(&mut history, true) {}
-    assert!(wait(&mut history, true) && wait(&mut history, false));
-    assert_eq!(skipped(&mut history), 1);
+    let gaps: Vec<usize> = (0..9).map(|_| (0..).take_while(|_| !wait(&mut history, true)).count()).collect();
+    assert_eq!(gaps, [127, 63, 31, 15, 7, 3, 1, 0, 0]);
+}
+
+/// How many of 10,000 waits spin, if `answered` of each ten spins have their message.
+fn spins_of_10000(answered: usize) -> usize {
+    let (mut history, mut spins) = (NEW, 0);
+    for _ in 0..10_000 {
+        // 7 goes through all remainders of 10.
+        spins += usize::from(wait(&mut history, spins * 7 % 10 < answered));
+    }
+    spins
+}
+
+#[test]
+fn spins_that_fail_more_often_than_not_are_hardly_tried() {
+    assert!(spins_of_10000(3) < 200, "{}", spins_of_10000(3));
+    assert!(spins_of_10000(8) > 5_000, "{}", spins_of_10000(8));
 }
 
 #[test]
