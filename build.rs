@@ -4,6 +4,8 @@
 
 fn main() {
     skeleton("bpf/main.bpf.c", "bpf");
+    // Of this one only the object is used: aya loads it.
+    skeleton("bpf/wire.bpf.c", "wire");
     skeleton("tests/policy_rows.bpf.c", "policy_rows");
 
     cc::Build::new()

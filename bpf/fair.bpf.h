@@ -278,6 +278,9 @@ static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64
 	cctx->curr_since = now;
 	cctx->curr_slice_since = now - tctx->slice_used_ns;
 	cctx->curr_slice_ns = tctx->slice_ns;
+	/* Who writes it into packets cannot read the scheduler's clock. */
+	if (wire_on)
+		cctx->slice_ends_at = bpf_ktime_get_ns() + tctx->slice_ns - tctx->slice_used_ns;
 }
 
 /* The position of the task that runs on @cctx's CPU on its fair clock, as of @now. */

@@ -14,6 +14,7 @@
 #include "../policies/boost_choice.h"
 #include "../policies/policy.h"
 #include "../policies/window.h"
+#include "../policies/wire.h"
 
 #define COSCHED_COUNTER_ENUM(name, help) COSCHED_COUNTER_##name,
 enum cosched_counter {
@@ -34,6 +35,8 @@ enum {
 	COSCHED_MAX_CALLS = 16,		/* system calls of a kind, see polls.bpf.h */
 	COSCHED_LATENCY_BUCKETS = 26,	/* bucket i counts latencies <= 2^i us, the last the rest */
 	COSCHED_TRACE_BYTES = 4 << 20,	/* of the ring through which a trace is read; there is none while nobody does */
+	COSCHED_WIRE_CONNECTIONS = 16384,	/* whose messages' epochs are kept; of more, those used lately */
+	COSCHED_WIRE_PEERS = 1024,	/* networks (--peer) */
 	COSCHED_COMM_LEN = 16,		/* of a task's name, with its NUL */
 };
 
@@ -91,6 +94,20 @@ struct cosched_event {
 	u32 flags;			/* enum cosched_event_flag */
 	u32 reserved;
 	char comm[COSCHED_COMM_LEN];
+};
+
+/* A network of peers, the key of a trie: IPv4 as ::ffff:a.b.c.d. */
+struct cosched_wire_network {
+	u32 prefix;			/* bits, 0 to 128 */
+	u8 address[16];			/* as on the wire */
+};
+
+/* What the messages of a connection brought last (wire.bpf.h). */
+struct cosched_wire_note {
+	u64 epoch;			/* 0: none was believed yet */
+	u64 slice_ns;			/* what was left of the sender's slice then; 0: not known */
+	u64 noted_at;			/* CLOCK_MONOTONIC */
+	u64 xdp_at;			/* when XDP saw one last; 0: never */
 };
 
 #endif

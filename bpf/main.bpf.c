@@ -13,7 +13,8 @@
  * its peer, and both spend the same 20 ms talking. The share stays a fifth, for what is boosted is
  * charged and the fair order lets the others catch up, but now nearly all of that fifth is work.
  *
- *	state.bpf.h	what is known of a CPU, a task, an endpoint
+ *	cpu.bpf.h	what is known of a CPU, and counted there
+ *	state.bpf.h	what is known of a task, an endpoint
  *	weights.bpf.h	nice levels and cgroup weights
  *	fair.bpf.h	the fair order: per-CPU queues by virtual time
  *	jobs.bpf.h	what each job used, and what its share would have been
@@ -22,6 +23,7 @@
  *	polls.bpf.h	is a task in the middle of a receive
  *	park.bpf.h	one that polls in vain leaves its CPU until a message comes
  *	carry.bpf.h	what a message brings along from its sender's node
+ *	wire.bpf.h	across the network; wire.bpf.c, an object of its own, puts it there
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
  *	sockets.bpf.h	hooks: who receives where, what has arrived
  *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
@@ -42,6 +44,7 @@
 #include "../policies/gang.h"
 #include "../policies/gate.h"
 #include "../policies/wait.h"
+#include "../policies/wire.h"
 
 #define NSEC_PER_USEC	1000ULL
 #define NSEC_PER_MSEC	1000000ULL

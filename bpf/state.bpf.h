@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All state of the scheduler: what it knows of a CPU, of a task and of an endpoint, and what it counts.
+ * All state of the scheduler: what it knows of a CPU (cpu.bpf.h), of a task and of an endpoint.
  *
  * Who writes what: a CPU's context is written under that CPU's runqueue lock, apart from @demand and
  * the two sums, which others change atomically. Others read the rest without a lock; a stale value
@@ -10,9 +10,13 @@
 #ifndef COSCHED_STATE_BPF_H
 #define COSCHED_STATE_BPF_H
 
+#include "cpu.bpf.h"
+
 /* Set by the loader before the scheduler starts. */
 const volatile u32 nr_cpu_ids = 1;
 const volatile u32 job_by = COSCHED_JOB_BY_CGROUP;
+const volatile u32 wire_on;	/* epochs cross the network (wire.bpf.h) */
+const volatile u32 node_number;	/* there, of CPU 0 */
 const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU uses */
 const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a file, ~0 at the end (polls.bpf.h) */
 const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* those that look at several, or wait otherwise */
@@ -34,62 +38,6 @@ enum spin {
 	SPIN_ON,
 	SPIN_STOP,		/* it was asked to leave the CPU: it is to sleep instead */
 };
-
-struct cpu_ctx {
-	/* The fair order (fair.bpf.h). */
-	u64 vtime_now;		/* the fair clock: the least vtime of what is runnable here */
-	u64 share_clock;	/* ns of CPU that a task of weight 100 should have had here */
-	u64 share_at;		/* when share_clock was last advanced */
-	u32 nr_runnable;
-	u64 weight_sum;		/* of what is runnable here, at the root of the tree of cgroups */
-	u64 vtime_sum;		/* of what is runnable here; wraps, and so do all sums and differences with it */
-
-	/* The running task, for whoever asks whether a boost over it is fair. */
-	u64 curr_scale;		/* vtime_scale(); 0: idle, or not ours */
-	u64 curr_vtime;		/* at curr_since */
-	u64 curr_since;
-	u64 curr_slice_since;	/* when its slice began, or would have, had it not been interrupted */
-	u64 curr_slice_ns;
-	u64 curr_id;		/* its task_id; 0: idle, or not ours */
-	u64 arrived;		/* the socket where a message for it arrived last (sockets.bpf.h) */
-	u32 messages;		/* that arrived for it. Nobody counts exactly: it changes when there is one */
-	u32 curr_kthread;
-	u32 curr_talks;		/* messages have arrived for it, some time or other */
-	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
-	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
-	u64 overdue_at;		/* when nobody in the queue had waited too long, at the last look (dispatch.bpf.h) */
-	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
-	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
-	u64 epoch_id;		/* task_id of the task that runs in this epoch */
-
-	/* Demand (demand.bpf.h). */
-	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
-	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
-	u32 starving;		/* boosts wait until the fair order has had its turn */
-	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
-
-	u32 policy_seen;	/* policy_now when debts in this CPU's queue were last forgiven (fair.bpf.h) */
-
-	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
-	u32 unpark;		/* a task in this CPU's queue is parked no longer, and not yet back in its place */
-	u64 parked_looked_at;	/* when somebody in this CPU's queue was last seen to be parked; 0: nobody is */
-	u32 pulse;		/* the timer is set */
-	u32 beats;		/* it has run out, and what is due is being done: a tick may come in between */
-} __attribute__((aligned(128)));	/* cache lines are fetched in pairs, and none is another CPU's */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, COSCHED_MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct cpu_ctx);
-} cpu_ctxs SEC(".maps");
-
-static struct cpu_ctx *cpu_ctx_of(s32 cpu)
-{
-	u32 key = cpu;
-
-	return bpf_map_lookup_elem(&cpu_ctxs, &key);
-}
 
 /*
  * Asks the running task of @cctx's CPU to leave it, if it spins. Else returns false, and it is to be preempted: see
@@ -216,6 +164,7 @@ struct task_ctx {
 	/* What came with the last message from its sender. */
 	u64 message_epoch;
 	u64 message_slice_ns;	/* what was left of the sender's slice; 0: not known */
+	u32 message_wired;	/* it came from another machine, which sent an epoch */
 
 	/* Waiting (waits.bpf.h, park.bpf.h). */
 	struct cosched_wait_history wait_history;
@@ -278,27 +227,5 @@ struct {
 	__type(key, int);
 	__type(value, struct endpoint);
 } endpoints SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct cosched_cpu_stats);
-} cpu_stats SEC(".maps");
-
-static struct cosched_cpu_stats *this_cpu_stats(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&cpu_stats, &zero);
-}
-
-static void count(enum cosched_counter counter)
-{
-	struct cosched_cpu_stats *stats = this_cpu_stats();
-
-	if (stats && counter < COSCHED_NR_COUNTERS)
-		stats->counters[counter]++;
-}
 
 #endif

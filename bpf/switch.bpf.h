@@ -51,16 +51,28 @@ void BPF_STRUCT_OPS(cosched_quiescent, struct task_struct *p, u64 deq_flags)
 	leave_sums(tctx);
 }
 
+/* @p runs next on @cpu because of a message: the CPU adopts its epoch. */
+static void adopt_epoch(const struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	if (tctx->message_epoch == EPOCH_UNKNOWN)
+		return;
+	if (wire_on && tctx->message_wired && tctx->message_epoch > cctx->epoch)
+		count(COSCHED_COUNTER_epochs_adopted);
+	cctx->epoch = cosched_epoch_adopt(cctx->epoch, tctx->message_epoch);
+}
+
 /* @p runs next on @cpu: because of a message, or else this is a spontaneous switch, unless it is none at all (thesis 3.3). */
 static void advance_epoch(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	if (cctx->epoch_id == task_id(p))
 		return;
 	cctx->epoch_id = task_id(p);
-	if (!tctx->boosted)
+	if (tctx->boosted)
+		adopt_epoch(tctx, cctx);
+	else if (wire_on)
+		cctx->epoch = cosched_wire_epoch_next(cctx->epoch, node_number + cpu, bpf_ktime_get_tai_ns());
+	else
 		cctx->epoch = cosched_epoch_next(cctx->epoch, cpu);
-	else if (tctx->message_epoch != EPOCH_UNKNOWN)
-		cctx->epoch = cosched_epoch_adopt(cctx->epoch, tctx->message_epoch);
 }
 
 void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)

@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "wait.h"
 #include "window.h"
+#include "wire.h"
 #include "../bpf/counters.h"
 
 u32 cosched_native_gate_decide(const struct cosched_policy *policy,
@@ -75,6 +76,28 @@ u64 cosched_native_epoch_next(u64 epoch, u32 node)
 u64 cosched_native_epoch_adopt(u64 epoch, u64 message_epoch)
 {
 	return cosched_epoch_adopt(epoch, message_epoch);
+}
+
+u32 cosched_native_wire_encode(u8 *option, const struct cosched_wire_message *message,
+			       const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
+{
+	return cosched_wire_encode(option, message, flow, key);
+}
+
+int cosched_native_wire_decode(struct cosched_wire_message *message, const u8 *option,
+			       const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
+{
+	return cosched_wire_decode(message, option, flow, key);
+}
+
+int cosched_native_wire_credible(u64 epoch, u64 tai_ns)
+{
+	return cosched_wire_credible(epoch, tai_ns);
+}
+
+u64 cosched_native_wire_epoch_next(u64 epoch, u32 node, u64 tai_ns)
+{
+	return cosched_wire_epoch_next(epoch, node, tai_ns);
 }
 
 int cosched_native_choice_prefers(u32 choice, const struct cosched_candidate *candidate,

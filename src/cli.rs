@@ -17,6 +17,7 @@ use crate::limits::{self, MetricsListen};
 use crate::partial::Partial;
 use crate::sim::cli::SimArgs;
 use crate::trace::event::{JobPattern, Wanted};
+use crate::wire::settings::{self as wire, Interface, Network};
 use crate::{recommend, report};
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
@@ -99,6 +100,26 @@ pub struct RunArgs {
     #[arg(long, value_name = "JOB=ROW", value_parser = gang::parse_flag)]
     pub gang_row: Vec<(String, u32)>,
 
+    /// A network whose nodes run this scheduler too, such as 10.1.0.0/16: epochs and what is left of slices are sent there
+    /// with TCP segments, and believed from there. May be given more than once; in a file it is the list peers.
+    #[arg(long, value_name = "NET")]
+    pub peer: Vec<Network>,
+
+    /// With --peer: look at packets of this interface before the stack does, by XDP; 'auto' is every one with a default
+    /// route or one to a peer. May be given more than once; in a file it is the list interfaces.
+    #[arg(long, value_name = "IF")]
+    pub interface: Vec<Interface>,
+
+    /// With --peer: sign what is sent, and believe nothing else, by the key in this file: 32 hexadecimal digits, the
+    /// same on all nodes.
+    #[arg(long, value_name = "FILE", value_parser = wire::key_path)]
+    pub cluster_key: Option<PathBuf>,
+
+    /// With --peer: the number of this node's CPU 0 in epochs, 0 to 65535; CPU n has N + n, and no two CPUs of the cluster
+    /// ought to have the same. [default: by the host's name]
+    #[arg(long, value_name = "N", value_parser = |s: &str| wire::NODE_NUMBER.parse(s), allow_hyphen_values = true)]
+    pub node_number: Option<u32>,
+
     /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:9937]
     #[arg(long, value_name = "ADDR")]
     pub metrics_listen: Option<MetricsListen>,
@@ -139,6 +160,12 @@ impl RunArgs {
             overrides: self.choices.given(|_| Origin::Flag),
             job_by: self.job_by,
             gang_rows: gang::from_flags(&self.gang_row).map_err(Fault::into_error)?,
+            wire: wire::Partial {
+                peers: self.peer.iter().copied().map(Given::flag).collect(),
+                interfaces: self.interface.iter().cloned().map(Given::flag).collect(),
+                cluster_key: self.cluster_key.clone().map(Given::flag),
+                node_number: self.node_number.map(Given::flag),
+            },
             metrics_listen: self.metrics_listen,
             jobs_top: self.jobs_top,
             stats: self.stats,

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
@@ -28,7 +29,7 @@ use crate::choices::{self, Choices, Kind, Overrides, ROWS, Row};
 use crate::gang::NamedRows;
 use crate::given::{Given, Origin};
 use crate::partial::Partial;
-use crate::{gang, limits, presets};
+use crate::{gang, limits, presets, report, wire};
 
 /// A configuration file is a page or two. Anything larger is some other file, named by mistake.
 const SIZE_MAX: u64 = 1 << 20;
@@ -40,6 +41,10 @@ struct Keys {
     policy: Option<Spanned<String>>,
     job_by: Option<Spanned<String>>,
     gang_rows: Option<BTreeMap<Spanned<String>, i64>>,
+    peers: Option<Vec<Spanned<String>>>,
+    interfaces: Option<Vec<Spanned<String>>>,
+    cluster_key: Option<Spanned<String>>,
+    node_number: Option<Spanned<i64>>,
     metrics_listen: Option<Spanned<String>>,
     jobs_top: Option<Spanned<i64>>,
     stats: Option<Spanned<f64>>,
@@ -154,15 +159,33 @@ impl File<'_> {
         table.into_iter().map(row).collect()
     }
 
+    /// A list, each entry with its line.
+    fn list<T: Clone + FromStr<Err = String>>(
+        &self,
+        key: &str,
+        texts: Option<Vec<Spanned<String>>>,
+    ) -> Result<Vec<Given<T>>> {
+        let read = |text: String| text.parse().map_err(|e| format!("'{}': {e}", report::one_line(&text)));
+        let entry = |text| self.get(key, Some(text), read).map(|given| given.expect("it is there"));
+        texts.unwrap_or_default().into_iter().map(entry).collect()
+    }
+
     fn partial(&self, keys: Keys, overrides: Overrides) -> Result<Partial> {
         // A number goes through its text: one place, limits.rs, then says what is wrong with it.
         let dump = self.get("exit_dump_len", keys.exit_dump_len, |v| limits::EXIT_DUMP_LEN.parse(&v.to_string()))?;
         let control = self.get("control_socket", keys.control_socket, |v| limits::control_socket(&v))?;
+        let node = self.get("node_number", keys.node_number, |v| wire::settings::NODE_NUMBER.parse(&v.to_string()))?;
         Ok(Partial {
             policy: self.get("policy", keys.policy, |name| presets::find(&name).map(|_| name))?,
             overrides,
             job_by: value(self.get("job_by", keys.job_by, |v| v.parse())?),
             gang_rows: self.gang_rows(keys.gang_rows.unwrap_or_default())?,
+            wire: wire::settings::Partial {
+                peers: self.list("peers", keys.peers)?,
+                interfaces: self.list("interfaces", keys.interfaces)?,
+                cluster_key: self.get("cluster_key", keys.cluster_key, |v| wire::settings::key_path(&v))?,
+                node_number: node,
+            },
             metrics_listen: value(self.get("metrics_listen", keys.metrics_listen, |v| v.parse())?),
             jobs_top: value(self.get("jobs_top", keys.jobs_top, |v| limits::JOBS_TOP.parse(&v.to_string()))?),
             stats: value(self.get("stats", keys.stats, |v| limits::STATS.check(v))?),

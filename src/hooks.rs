@@ -43,6 +43,15 @@ pub struct HookStates {
     pub missing: Vec<String>,
 }
 
+impl HookStates {
+    /// Adds those of another object.
+    pub fn extend(&mut self, other: HookStates) {
+        self.attached.extend(other.attached);
+        self.resting.extend(other.resting);
+        self.missing.extend(other.missing);
+    }
+}
+
 impl Hook {
     /// The hook that a program of this name and ELF section is, if it is one.
     pub fn of_program(name: &OsStr, section: &OsStr) -> Option<Hook> {

@@ -18,6 +18,7 @@
 //! | [`run`] | the order in which things start and end |
 //! | [`check`] | what this kernel has and lacks |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
+//! | [`wire`] | epochs on the wire: XDP and sock_ops, loaded by aya |
 //! | [`totals`], [`jobs`], [`owners`], [`job_by`] | read the maps; the largest jobs and the rest; who owns a job, and what one is |
 //! | [`calibration`] | what messages and switches cost on this node |
 //! | [`gang`] | which row of the gang's matrix a job is in |
@@ -75,6 +76,7 @@ pub mod sim;
 pub mod snapshot;
 pub mod totals;
 pub mod trace;
+pub mod wire;
 
 /// The name of the program, in messages and in the socket's path.
 pub const NAME: &str = "scx_cosched";

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use anyhow::{Context, Result, anyhow};
 use libbpf_rs::skel::OpenSkel;
-use libbpf_rs::{Btf, OpenObject};
+use libbpf_rs::{Btf, MapCore, MapFlags, OpenObject};
 use log::warn;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{NR_CPU_IDS, Topology, scx_ops_load, scx_ops_open};
@@ -14,6 +14,7 @@ use scx_utils::{NR_CPU_IDS, Topology, scx_ops_load, scx_ops_open};
 use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf, types};
 use crate::hooks;
 use crate::report::one_line;
+use crate::wire::Wire;
 
 /// What the scheduler has to know before it starts.
 #[derive(Clone, Copy, Debug)]
@@ -47,13 +48,13 @@ impl Default for Place {
 ///
 /// # Errors
 /// If it loads neither with hooks nor without.
-pub fn load<'a>(start: &Start, storage: &'a mut Storage) -> Result<BpfSkel<'a>> {
+pub fn load<'a>(start: &Start, wire: Option<&Wire>, storage: &'a mut Storage) -> Result<BpfSkel<'a>> {
     let btf = Btf::from_vmlinux().context("cannot read the kernel's BTF")?;
-    let error = match attempt(start, &btf, true, &mut storage.with_hooks.0) {
+    let error = match attempt(start, wire, &btf, true, &mut storage.with_hooks.0) {
         Ok(skel) => return Ok(skel),
         Err(error) => error,
     };
-    let skel = attempt(start, &btf, false, &mut storage.without_hooks.0)
+    let skel = attempt(start, wire, &btf, false, &mut storage.without_hooks.0)
         .map_err(|e| anyhow!("{} (run -v shows what the verifier says)", one_line(&format!("{e:#}"))))?;
     warn!(
         "the hooks do not load, so no message is seen and nothing is boosted: {} (run -v shows what the verifier says)",
@@ -64,6 +65,7 @@ pub fn load<'a>(start: &Start, storage: &'a mut Storage) -> Result<BpfSkel<'a>> 
 
 fn attempt<'a>(
     start: &Start,
+    wire: Option<&Wire>,
     btf: &Btf<'_>,
     with_hooks: bool,
     place: &'a mut MaybeUninit<OpenObject>,
@@ -73,7 +75,12 @@ fn attempt<'a>(
     hooks::prepare(skel.open_object_mut(), btf, with_hooks, start.quiet || !with_hooks);
     configure(&mut skel, start)?;
     size_maps(&mut skel)?;
-    finish(skel)
+    share_maps(&mut skel, wire)?;
+    let skel = finish(skel)?;
+    if wire.is_some() {
+        clear_maps(&skel)?;
+    }
+    Ok(skel)
 }
 
 fn open(place: &mut MaybeUninit<OpenObject>) -> Result<OpenBpfSkel<'_>> {
@@ -109,6 +116,35 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
 fn size_maps(skel: &mut OpenBpfSkel<'_>) -> Result<()> {
     let entries = intf::COSCHED_MAX_GROUPS * *NR_CPU_IDS as u32;
     skel.maps.group_loads.set_max_entries(entries).context("cannot set the size of the map of cgroup weights")
+}
+
+/// Has the scheduler use the maps of the programs that put epochs on the wire, if there are any.
+fn share_maps(skel: &mut OpenBpfSkel<'_>, wire: Option<&Wire>) -> Result<()> {
+    let Some(wire) = wire else {
+        // Never looked up.
+        return skel.maps.wire_notes.set_max_entries(1).context("cannot set the size of the map of epochs");
+    };
+    let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
+    rodata.wire_on = 1;
+    rodata.node_number = wire.node_number();
+    for (name, fd) in wire.maps()? {
+        let mut maps = skel.open_object_mut().maps_mut();
+        let mut map = maps.find(|map| map.name() == name).with_context(|| format!("the object has no map {name}"))?;
+        map.reuse_fd(fd).with_context(|| format!("cannot share the map {name}"))?;
+    }
+    Ok(())
+}
+
+/// The shared maps may have served another run of the scheduler, which has counted and whose state is of no use.
+fn clear_maps(skel: &BpfSkel<'_>) -> Result<()> {
+    let nothing = |map: &dyn MapCore| vec![0; map.value_size() as usize];
+    let cpus = &skel.maps.cpu_ctxs;
+    for cpu in 0..*NR_CPU_IDS as u32 {
+        cpus.update(&cpu.to_ne_bytes(), &nothing(cpus), MapFlags::ANY).context("cannot clear a CPU's state")?;
+    }
+    let stats = &skel.maps.cpu_stats;
+    let zeroes = vec![nothing(stats); libbpf_rs::num_possible_cpus().context("cannot count the CPUs")?];
+    stats.update_percpu(&0u32.to_ne_bytes(), &zeroes, MapFlags::ANY).context("cannot clear the counters")
 }
 
 fn finish(mut skel: OpenBpfSkel<'_>) -> Result<BpfSkel<'_>> {

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use crate::bpf::intf::{self, cosched_candidate as Candidate, cosched_demand as Demand, cosched_policy as Policy};
 use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window};
+use crate::bpf::intf::{cosched_wire_flow as Flow, cosched_wire_key as Key, cosched_wire_message as Message};
 
 const NR_COUNTERS: usize = intf::cosched_counter_COSCHED_NR_COUNTERS as usize;
 const NR_REASONS: usize = intf::cosched_reason_COSCHED_NR_REASONS as usize;
@@ -32,6 +33,10 @@ unsafe extern "C" {
     fn cosched_native_window_add(window: *mut Window, policy: *const Policy, now_ns: u64, cpu_ns: u64, fair_ns: u64);
     fn cosched_native_epoch_next(epoch: u64, node: u32) -> u64;
     fn cosched_native_epoch_adopt(epoch: u64, message_epoch: u64) -> u64;
+    fn cosched_native_wire_encode(option: *mut u8, message: *const Message, flow: *const Flow, key: *const Key) -> u32;
+    fn cosched_native_wire_decode(message: *mut Message, option: *const u8, flow: *const Flow, key: *const Key) -> i32;
+    fn cosched_native_wire_credible(epoch: u64, tai_ns: u64) -> i32;
+    fn cosched_native_wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64;
     fn cosched_native_choice_prefers(choice: u32, candidate: *const Candidate, best: *const Candidate) -> i32;
     fn cosched_native_choice_rank(choice: u32, candidate: *const Candidate) -> u32;
     fn cosched_native_gang_row_at(policy: *const Policy, tai_ns: u64) -> u32;
@@ -187,6 +192,44 @@ pub fn epoch_next(epoch: u64, node: u32) -> u64 {
 pub fn epoch_adopt(epoch: u64, message_epoch: u64) -> u64 {
     // SAFETY: a pure function of two numbers.
     unsafe { cosched_native_epoch_adopt(epoch, message_epoch) }
+}
+
+/// The longest option on the wire, in bytes: that with a MAC.
+pub const WIRE_OPTION_MAX: usize = intf::COSCHED_WIRE_SIGNED_LENGTH as usize;
+
+/// The TCP option that takes `message` along `flow` (`docs/wire-format.md`). A slice of more than 65,535 units of 16.384
+/// us is cut to that.
+pub fn wire_encode(message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
+    let mut option = vec![0; WIRE_OPTION_MAX];
+    // SAFETY: there is place for the longest option, and the rest is read.
+    let length = unsafe { cosched_native_wire_encode(option.as_mut_ptr(), message, flow, key) };
+    option.truncate(length as usize);
+    option
+}
+
+/// What a TCP option that has come along `flow` says, if it is one of this cluster's; what is missing at its end counts as
+/// zeroes, and any input is allowed.
+pub fn wire_decode(option: &[u8], flow: &Flow, key: &Key) -> Option<Message> {
+    let mut bytes = [0; WIRE_OPTION_MAX];
+    let length = option.len().min(WIRE_OPTION_MAX);
+    bytes[..length].copy_from_slice(&option[..length]);
+    let mut message = Message { epoch: 0, slice_ns: 0 };
+    // SAFETY: the longest option can be read, and the message written.
+    let ours = unsafe { cosched_native_wire_decode(&mut message, bytes.as_ptr(), flow, key) };
+    (ours != 0).then_some(message)
+}
+
+/// Whether an epoch that comes from another machine is within 60 s of what it would be at `tai_ns`, ns since the epoch
+/// of TAI.
+pub fn wire_credible(epoch: u64, tai_ns: u64) -> bool {
+    // SAFETY: a pure function of two numbers.
+    unsafe { cosched_native_wire_credible(epoch, tai_ns) != 0 }
+}
+
+/// [`epoch_next`] where epochs cross the network: at least the one that belongs to `tai_ns`, ns since the epoch of TAI.
+pub fn wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_wire_epoch_next(epoch, node, tai_ns) }
 }
 
 /// How much rather the rule `choice` boosts the candidate: 0 means not at all (Zhang 2.4.4).

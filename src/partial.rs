@@ -8,6 +8,7 @@ use crate::gang::NamedRows;
 use crate::given::Given;
 use crate::job_by::JobBy;
 use crate::limits::MetricsListen;
+use crate::wire;
 
 /// What one source, the command line or the file, says.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,8 @@ pub struct Partial {
     pub job_by: Option<JobBy>,
     /// `--gang-row`.
     pub gang_rows: NamedRows,
+    /// What there is to say of epochs on the wire.
+    pub wire: wire::settings::Partial,
     /// `--metrics-listen`.
     pub metrics_listen: Option<MetricsListen>,
     /// `--jobs-top`.
@@ -44,6 +47,7 @@ impl Partial {
             overrides: other.overrides,
             job_by: self.job_by.or(other.job_by),
             gang_rows: other.gang_rows,
+            wire: self.wire.or(other.wire),
             metrics_listen: self.metrics_listen.or(other.metrics_listen),
             jobs_top: self.jobs_top.or(other.jobs_top),
             stats: self.stats.or(other.stats),

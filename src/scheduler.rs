@@ -19,7 +19,7 @@ use crate::bpf::{BpfSkel, types};
 use crate::calibration::{self, Costs};
 use crate::check::Host;
 use crate::gang::Gang;
-use crate::hooks::Hooks;
+use crate::hooks::{HookStates, Hooks};
 use crate::jobs::TopJobs;
 use crate::loading::{self, Start, Storage};
 use crate::native::{self, Counter};
@@ -30,6 +30,7 @@ use crate::settings::Settings;
 use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
 use crate::totals::{self, JobTotals, Totals};
 use crate::trace::tap::{Client, Opened, Tap};
+use crate::wire::{self, Wire};
 
 /// How often to see whether the kernel has thrown the scheduler out.
 const EXIT_POLL: Duration = Duration::from_millis(250);
@@ -49,6 +50,8 @@ pub struct Session {
     top: TopJobs,
     owners: Owners,
     runs: u32,
+    /// Epochs on the wire, if there are peers and the kernel takes the programs.
+    wire: Option<Wire>,
     /// Counters of full maps that have been warned of.
     full: BTreeSet<&'static str>,
 }
@@ -75,6 +78,7 @@ impl Session {
             top: TopJobs::new(settings.jobs_top),
             owners: Owners::new(settings.job_by, host.cgroup_root()),
             runs: 0,
+            wire: settings.wire.as_ref().and_then(|wire| wire::load(wire, host)),
             full: BTreeSet::new(),
             settings,
         }
@@ -126,7 +130,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     ///
     /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them.
     fn attach(session: &'s mut Session, storage: &'a mut Storage) -> Result<Self> {
-        let mut skel = loading::load(&session.start(), storage)?;
+        let mut skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
         let mut hooks = Hooks::of(skel.object());
         if session.policy.needs_hooks() {
             hooks.wake(skel.object());
@@ -155,6 +159,9 @@ impl<'a, 's> Scheduler<'a, 's> {
             }
             if let Ok(flag) = trace_flag(&mut self.skel.maps.bss_data) {
                 self.tap.close_if_left(&self.skel.maps.trace_rings, flag);
+            }
+            if let Some(wire) = &mut self.session.wire {
+                wire.follow();
             }
             if self.gang.is_due() {
                 let Session { policy, owners, .. } = &mut *self.session;
@@ -268,7 +275,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             policy: self.session.policy.view(),
             costs: self.session.policy.costs(&self.session.costs),
             job_by: self.session.settings.job_by,
-            hooks: self.hooks.states().clone(),
+            hooks: self.hook_states(),
             memory,
             runnable: Runnable::new(&runnable, online_cpus()),
             counters: snapshot::counters(&totals),
@@ -279,6 +286,14 @@ impl<'a, 's> Scheduler<'a, 's> {
             gang_skew: GangSkew::of(&totals),
             jobs,
         })
+    }
+
+    fn hook_states(&self) -> HookStates {
+        let mut states = self.hooks.states().clone();
+        if self.session.settings.wire.is_some() {
+            states.extend(wire::states(self.session.wire.as_ref()));
+        }
+        states
     }
 
     fn maps_bytes(&self) -> u64 {

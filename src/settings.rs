@@ -11,6 +11,7 @@ use crate::job_by::JobBy;
 use crate::limits::MetricsListen;
 use crate::partial::Partial;
 use crate::policy::Policy;
+use crate::wire::settings::WireSettings;
 use crate::{config, gang, presets};
 
 /// Where the running scheduler is talked to.
@@ -29,6 +30,8 @@ pub struct Settings {
     pub job_by: JobBy,
     /// The rows that jobs have by name.
     pub gang_rows: gang::Rows,
+    /// Epochs on the wire, if there are peers.
+    pub wire: Option<WireSettings>,
     /// Where metrics are served.
     pub metrics_listen: MetricsListen,
     /// How many jobs are shown under their own name.
@@ -68,11 +71,13 @@ impl Settings {
         let policy = preset.policy.with(&given.overrides, by_flag).map_err(Fault::into_error)?;
         let job_by = given.job_by.unwrap_or(JobBy::Cgroup);
         let gang_rows = gang::Rows::new(&given.gang_rows, job_by).map_err(Fault::into_error)?;
+        let wire = WireSettings::new(&given.wire)?;
 
         Ok(Settings {
             policy,
             job_by,
             gang_rows,
+            wire,
             metrics_listen: given
                 .metrics_listen
                 .unwrap_or_else(|| DEFAULT_METRICS_LISTEN.parse().expect("the default is an address")),

@@ -9,6 +9,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -44,8 +45,10 @@ enum Kind {
     File,
     /// A flag for each line of a table.
     Lines,
+    /// A flag for each entry of a list.
+    List,
 }
-use Kind::{File, Lines, Number, Switch, Text, Truth, Whole};
+use Kind::{File, Lines, List, Number, Switch, Text, Truth, Whole};
 
 /// A flag, which is a key of the configuration file too if it is one of `run`.
 struct Setting {
@@ -132,6 +135,15 @@ const SETTINGS: &[Setting] = &[
     row("gang-row", Lines, &["/a=0", "/slurm/job_7=1023", "/a=b*=5", "*=1"],
         &["", "/a", "=1", "/a=", "/a=1024", "/a=-1", "/a=1.5", "/a=one", "/a=4294967296", "/a*b=1", "/a\nb=1"],
         "it takes ", &[]),
+    row("peer", List, &["10.1.0.0/16", "fd00::/64", "0.0.0.0/0", "::/0", "10.0.0.1/32"],
+        &["", "10.1.0.0", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/+8", "fd00::/129", "host/8", "10.1.2.3/16", "10.1/16", "/8"],
+        "it takes a network, such as 10.1.0.0/16 or fd00::/64", &[]),
+    row("interface", List, &["auto", "eth0", "no_such_if", "abcdefghijklmno"],
+        &["", "abcdefghijklmnop", "a/b", "a b", "..", "eth0:1"], "it takes the name of a network interface, or 'auto'",
+        &[]),
+    row("cluster-key", Text, &["/no/such/key"], &[""], "it takes the path of a file with 32 hexadecimal digits", &[]),
+    row("node-number", Whole, &["0", "65535"], &["-1", "65536", "4294967296", "1.5", "one", ""],
+        "it takes a whole number from 0 to 65535", &[]),
     row("metrics-listen", Text, &["none"],
         &["9937", "", ":9937", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:9937", "::1:9937"],
         "it takes ADDRESS:PORT", &[]),
@@ -174,7 +186,7 @@ impl Setting {
     }
 
     fn key(&self) -> String {
-        self.flag.replace('-', "_") + if self.kind == Lines { "s" } else { "" }
+        self.flag.replace('-', "_") + if matches!(self.kind, Lines | List) { "s" } else { "" }
     }
 
     /// `value` as TOML, if it can be written as what this is made of.
@@ -182,6 +194,7 @@ impl Setting {
         match self.kind {
             Text => format!("{value:?}"),
             Number => value.to_lowercase(),
+            List => format!("[{value:?}]"),
             Lines => value.rsplit_once('=').map_or(value.into(), |(job, row)| format!("{{ {job:?} = {row} }}")),
             _ => value.into(),
         }
@@ -190,6 +203,14 @@ impl Setting {
     /// A value that it takes.
     fn any(&self) -> &'static str {
         self.good.first().copied().unwrap_or("1")
+    }
+
+    /// The flag without which it is of no use, and a value of that.
+    fn company(&self) -> &'static [&'static str] {
+        match self.flag {
+            "interface" | "cluster-key" | "node-number" => &["--peer", "10.1.0.0/16"],
+            _ => &[],
+        }
     }
 
     /// Every rule under which it has no effect, the other axes being those of the default policy.
@@ -291,7 +312,8 @@ fn a_flag_without_a_value_or_given_twice_is_refused() {
         for setting in SETTINGS.iter().filter(|setting| flags.contains(setting.flag)) {
             let flag = setting.arg();
             let given: &[&str] = if setting.kind == Switch { &[&flag] } else { &[&flag, setting.any()] };
-            let says = if setting.kind == Lines { "is given twice" } else { "cannot be used multiple times" };
+            let says =
+                if matches!(setting.kind, Lines | List) { "is given twice" } else { "cannot be used multiple times" };
             refuses(&[&command[..], given, given].concat(), &[&flag, says]);
             if setting.kind != Switch {
                 refuses(&[&command[..], &[&flag]].concat(), &[&flag, "a value is required"]);
@@ -307,7 +329,7 @@ fn a_value_that_a_flag_takes_is_not_refused() {
         for value in setting.good {
             let needs: Vec<String> =
                 setting.needs.iter().map(|need| format!("--{}={}", need.axis, need.rules[0])).collect();
-            let needs: Vec<&str> = needs.iter().map(String::as_str).collect();
+            let needs: Vec<&str> = needs.iter().map(String::as_str).chain(setting.company().iter().copied()).collect();
             accepts(&[&needs[..], &[&flag, value]].concat());
             let config = Config::new(format!("{key} = {}\n", setting.toml(value)));
             accepts(&[&needs[..], &["--config", config.path()]].concat());
@@ -424,6 +446,42 @@ fn a_row_is_given_to_a_job_that_can_be_there_and_once() {
 }
 
 #[test]
+fn what_only_peers_are_for_is_refused_without_one() {
+    let line = "it has no effect without a peer (leave it out, or name the peers' networks with --peer)";
+    for (flag, value, toml) in [
+        ("interface", "auto", "interfaces = [\"auto\"]"),
+        ("cluster-key", "/no/such/key", "cluster_key = \"/no/such/key\""),
+        ("node-number", "7", "node_number = 7"),
+    ] {
+        refuses(&["run", &format!("--{flag}"), value], &[&format!("--{flag}: {line}")]);
+        let key = toml.split_once(' ').unwrap().0;
+        refuses_config(&format!("\n{toml}\n"), &format!(":2: {key}: {line}"));
+    }
+    refuses_config("peers = [\n\"10.0.0.0/8\",\n\"10.0.0.1/8\"]\n", ":3: peers: '10.0.0.1/8': it takes a network");
+    refuses_config("peers = [\"::/0\",\n\"::/0\"]\n", ":2: peers: '::/0' is given twice (give it once)");
+    // Flags take the place of a list, and are not added to it.
+    accepts(&["--config", Config::new("peers = [\"::/0\"]\n").path(), "--peer", "::/0"]);
+}
+
+#[test]
+fn a_key_that_cannot_be_used_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("key");
+    let refuses = |wanted: &str| {
+        let (message, code) = error_of(&["run", "--peer", "::/0", "--cluster-key", path.to_str().unwrap()]);
+        assert_eq!(code, 1);
+        assert!(message.starts_with(&format!("{}: {wanted}", path.display())), "{message}");
+        assert!(!message.contains("0123456789"), "{message}");
+    };
+    refuses("No such file or directory");
+    fs::write(&path, "0123456789abcdef0123456789abcdeg\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    refuses("others may read it (chmod 600 ");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    refuses("not a file with 32 hexadecimal digits (--cluster-key takes ");
+}
+
+#[test]
 fn what_nobody_knows_is_refused() {
     refuses(&["run", "--policy", "dsc"], &["--policy: unknown policy 'dsc'", "known: cc, dcs"]);
     refuses(&["policy", "set", "dsc"], &["unknown policy 'dsc'", "known: cc, dcs"]);
@@ -501,6 +559,7 @@ fn a_value_that_a_key_does_not_take_is_named_with_its_line() {
             Whole => &["\"1\"", "1.5", "1.0", "true", "[1]", "{ a = 1 }"],
             Number => &["\"1\"", "true", "[1]", "{ a = 1 }", "1979-05-27"],
             Truth | Switch => &["1", "0", "\"true\"", "[true]"],
+            List => &["1", "\"a\"", "true", "[1]", "[[\"a\"]]", "{ a = 1 }"],
             Lines => &["1", "\"/a=1\"", "true", "[1]", "{ \"/a\" = \"1\" }", "{ \"/a\" = [1] }"],
             File => continue,
         };
@@ -511,7 +570,7 @@ fn a_value_that_a_key_does_not_take_is_named_with_its_line() {
             let text = format!("# {key} = 1\n{key} = {}\n", setting.toml(value));
             refuses_config(&text, &format!(":2: {key}: "));
             let says = match setting.kind {
-                Text => true,
+                Text | List => true,
                 Number => value.parse::<f64>().is_ok(),
                 Whole => value.parse::<i64>().is_ok(),
                 // They are of another type, or no TOML.

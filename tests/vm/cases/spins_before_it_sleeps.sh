@@ -79,7 +79,7 @@ pass 200 0 1
 (( spins < 20 )) || fail "under the wait rule busy a task spun"
 
 # Messages are no demand here, but a wait is a wait.
-scx_cosched policy set local --wait spin
+scx_cosched policy set local --wait spin --spin-us 1000
 pass 1000 0 1
 (( answered > 1000 )) || fail "under local, of 2000 waits $answered had their message while they spun"
 stop

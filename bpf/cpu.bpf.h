@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is known of a CPU, and what is counted there. In a file of its own, since two objects share these maps: the
+ * scheduler, and the programs that put epochs on the wire (wire.bpf.c).
+ */
+#ifndef COSCHED_CPU_BPF_H
+#define COSCHED_CPU_BPF_H
+
+struct cpu_ctx {
+	/* The fair order (fair.bpf.h). */
+	u64 vtime_now;		/* the fair clock: the least vtime of what is runnable here */
+	u64 share_clock;	/* ns of CPU that a task of weight 100 should have had here */
+	u64 share_at;		/* when share_clock was last advanced */
+	u32 nr_runnable;
+	u64 weight_sum;		/* of what is runnable here, at the root of the tree of cgroups */
+	u64 vtime_sum;		/* of what is runnable here; wraps, and so do all sums and differences with it */
+
+	/* The running task, for whoever asks whether a boost over it is fair. */
+	u64 curr_scale;		/* vtime_scale(); 0: idle, or not ours */
+	u64 curr_vtime;		/* at curr_since */
+	u64 curr_since;
+	u64 curr_slice_since;	/* when its slice began, or would have, had it not been interrupted */
+	u64 curr_slice_ns;
+	u64 curr_id;		/* its task_id; 0: idle, or not ours */
+	u64 arrived;		/* the socket where a message for it arrived last (sockets.bpf.h) */
+	u32 messages;		/* that arrived for it. Nobody counts exactly: it changes when there is one */
+	u32 curr_kthread;
+	u32 curr_talks;		/* messages have arrived for it, some time or other */
+	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
+	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
+	u64 overdue_at;		/* when nobody in the queue had waited too long, at the last look (dispatch.bpf.h) */
+	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
+	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
+	u64 epoch_id;		/* task_id of the task that runs in this epoch */
+	u64 slice_ends_at;	/* of the running task, on CLOCK_MONOTONIC; kept only if epochs cross the network */
+
+	/* Demand (demand.bpf.h). */
+	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
+	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
+	u32 starving;		/* boosts wait until the fair order has had its turn */
+	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
+
+	u32 policy_seen;	/* policy_now when debts in this CPU's queue were last forgiven (fair.bpf.h) */
+
+	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
+	u32 unpark;		/* a task in this CPU's queue is parked no longer, and not yet back in its place */
+	u64 parked_looked_at;	/* when somebody in this CPU's queue was last seen to be parked; 0: nobody is */
+	u32 pulse;		/* the timer is set */
+	u32 beats;		/* it has run out, and what is due is being done: a tick may come in between */
+} __attribute__((aligned(128)));	/* cache lines are fetched in pairs, and none is another CPU's */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct cpu_ctx);
+} cpu_ctxs SEC(".maps");
+
+static struct cpu_ctx *cpu_ctx_of(s32 cpu)
+{
+	u32 key = cpu;
+
+	return bpf_map_lookup_elem(&cpu_ctxs, &key);
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cosched_cpu_stats);
+} cpu_stats SEC(".maps");
+
+static struct cosched_cpu_stats *this_cpu_stats(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&cpu_stats, &zero);
+}
+
+static void count(enum cosched_counter counter)
+{
+	struct cosched_cpu_stats *stats = this_cpu_stats();
+
+	if (stats && counter < COSCHED_NR_COUNTERS)
+		stats->counters[counter]++;
+}
+
+#endif

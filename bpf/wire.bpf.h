@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the messages of TCP connections from other machines brought last. Written where a packet comes in (wire.bpf.c),
+ * read where it reaches its socket (carry.bpf.h): two objects share this map.
+ *
+ * By addresses and ports, since XDP knows no sockets. There is a note only for connections to peers that are believed,
+ * so whoever finds one need not ask who the peer is. What has not been used for longest makes way for what is new.
+ */
+#ifndef COSCHED_WIRE_BPF_H
+#define COSCHED_WIRE_BPF_H
+
+#include <bpf/bpf_endian.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, COSCHED_WIRE_CONNECTIONS);
+	__type(key, struct cosched_wire_flow);
+	__type(value, struct cosched_wire_note);
+} wire_notes SEC(".maps");
+
+/* An IPv4 address as it stands in a flow. */
+static void wire_map_ipv4(u32 *address, u32 ipv4)
+{
+	address[0] = 0;
+	address[1] = 0;
+	address[2] = bpf_htonl(0xffff);
+	address[3] = ipv4;
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Epochs on the wire: what a message of another machine carries in its TCP header (docs/wire-format.md).
+ *
+ *	kind 253, length, ExID 16 bits		an experimental option (RFC 6994)
+ *	epoch 64 bits				of the CPU that sent it (epoch.h; thesis 3.3); 0: none
+ *	slice 16 bits				what is left of the sender's slice, in units (thesis 6.2.7); 0: not known
+ *	MAC 32 bits				only if the cluster has a key
+ *
+ * All numbers are in network byte order. With a key it is 18 bytes, 20 with padding, and so fits beside timestamps and
+ * one block of SACK.
+ *
+ * Epochs that come from afar have to be held against something, or one forged message with the last epoch of all would
+ * end their use for good. So here they count in units of time: a spontaneous switch makes the epoch the present one, and
+ * one is believed if it is within a minute of the clock. A node that is drawn ahead of its clock by so much stays there
+ * until the clock has caught up, for its epochs never go back.
+ *
+ * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, epoch and slice; its lower half is what is
+ * sent. A message that was recorded can be sent again within the minute, by who can send in the name of its sender, and
+ * says what was true then.
+ */
+#ifndef COSCHED_WIRE_H
+#define COSCHED_WIRE_H
+
+#include "epoch.h"
+
+#define COSCHED_WIRE_KIND		253
+#define COSCHED_WIRE_EXID		0xC05C
+#define COSCHED_WIRE_LENGTH		14	/* bytes, without a MAC */
+#define COSCHED_WIRE_SIGNED_LENGTH	18
+#define COSCHED_WIRE_UNIT_BITS		14	/* of times: 2^14 ns, 16.384 us */
+#define COSCHED_WIRE_SLICE_MAX		0xffffULL	/* units: 1.07 s, more than the longest slice */
+#define COSCHED_WIRE_WINDOW		(60000000000ULL >> COSCHED_WIRE_UNIT_BITS)
+
+/* Who sends to whom: addresses and ports as they are on the wire, IPv4 as ::ffff:a.b.c.d. */
+struct cosched_wire_flow {
+	u32 from[4];
+	u32 to[4];
+	u16 from_port;
+	u16 to_port;
+};
+
+/* The cluster's key: 16 bytes as two little-endian numbers. */
+struct cosched_wire_key {
+	u64 words[2];
+	u32 is_set;
+	u32 reserved;
+};
+
+/* What a message carries. */
+struct cosched_wire_message {
+	u64 epoch;
+	u64 slice_ns;			/* 0: not known */
+};
+
+/* What the MAC is over: 46 bytes, and the end that SipHash gives them. */
+struct cosched_wire_signed {
+	struct cosched_wire_flow flow;
+	u8 epoch[8];
+	u8 slice[2];
+	u8 zero;
+	u8 length;
+} __attribute__((aligned(8)));
+
+static inline void wire_put(u8 *bytes, u64 number, int length)
+{
+	int i;
+
+	for (i = 0; i < length; i++)
+		bytes[i] = number >> 8 * (length - 1 - i);
+}
+
+static inline u64 wire_get(const u8 *bytes, int length)
+{
+	u64 number = 0;
+	int i;
+
+	for (i = 0; i < length; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+#define WIRE_ROTATE(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
+
+static inline void wire_sip_round(u64 *v)
+{
+	v[0] += v[1]; v[1] = WIRE_ROTATE(v[1], 13); v[1] ^= v[0]; v[0] = WIRE_ROTATE(v[0], 32);
+	v[2] += v[3]; v[3] = WIRE_ROTATE(v[3], 16); v[3] ^= v[2];
+	v[0] += v[3]; v[3] = WIRE_ROTATE(v[3], 21); v[3] ^= v[0];
+	v[2] += v[1]; v[1] = WIRE_ROTATE(v[1], 17); v[1] ^= v[2]; v[2] = WIRE_ROTATE(v[2], 32);
+}
+
+static inline u64 wire_little_endian(u64 word)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return __builtin_bswap64(word);
+#else
+	return word;
+#endif
+}
+
+/* The MAC of @option, of which epoch and slice are there, on its way along @flow. */
+static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_flow *flow,
+				   const struct cosched_wire_key *key)
+{
+	u64 v[4] = {
+		key->words[0] ^ 0x736f6d6570736575ULL, key->words[1] ^ 0x646f72616e646f6dULL,
+		key->words[0] ^ 0x6c7967656e657261ULL, key->words[1] ^ 0x7465646279746573ULL,
+	};
+	union {
+		struct cosched_wire_signed fields;
+		u64 words[sizeof(struct cosched_wire_signed) / 8];
+	} text = { .fields = { .flow = *flow, .length = 46 } };
+	u32 i;
+
+	for (i = 0; i < 8; i++)
+		text.fields.epoch[i] = option[4 + i];
+	text.fields.slice[0] = option[12];
+	text.fields.slice[1] = option[13];
+
+	for (i = 0; i < sizeof(text.words) / 8; i++) {
+		u64 word = wire_little_endian(text.words[i]);
+
+		v[3] ^= word;
+		wire_sip_round(v);
+		wire_sip_round(v);
+		v[0] ^= word;
+	}
+	v[2] ^= 0xff;
+	for (i = 0; i < 4; i++)
+		wire_sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* How long the option is, in bytes. */
+static inline u32 cosched_wire_length(const struct cosched_wire_key *key)
+{
+	return key->is_set ? COSCHED_WIRE_SIGNED_LENGTH : COSCHED_WIRE_LENGTH;
+}
+
+/* Does @option, of which 4 bytes are there, begin one of ours? */
+static inline int cosched_wire_begins(const u8 *option)
+{
+	return option[0] == COSCHED_WIRE_KIND && wire_get(option + 2, 2) == COSCHED_WIRE_EXID;
+}
+
+/*
+ * Writes @message to @option, which has place for the longest, and returns its length. What is left of the slice is
+ * rounded up to a unit, so that a little is not mistaken for nothing known.
+ */
+static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_message *message,
+				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
+{
+	u64 units = message->slice_ns >> COSCHED_WIRE_UNIT_BITS;
+	u32 length = cosched_wire_length(key);
+
+	units += (message->slice_ns & ((1ULL << COSCHED_WIRE_UNIT_BITS) - 1)) != 0;
+	if (units > COSCHED_WIRE_SLICE_MAX)
+		units = COSCHED_WIRE_SLICE_MAX;
+	option[0] = COSCHED_WIRE_KIND;
+	option[1] = length;
+	wire_put(option + 2, COSCHED_WIRE_EXID, 2);
+	wire_put(option + 4, message->epoch, 8);
+	wire_put(option + 12, units, 2);
+	if (key->is_set)
+		wire_put(option + 14, cosched_wire_mac(option, flow, key), 4);
+	return length;
+}
+
+/*
+ * Reads @option, of which the longest length is there to be read, into @message. Returns 0 if it is not one that a node
+ * of this cluster wrote for this flow: another kind or length, or another MAC.
+ */
+static inline int cosched_wire_decode(struct cosched_wire_message *message, const u8 *option,
+				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
+{
+	if (!cosched_wire_begins(option) || option[1] != cosched_wire_length(key))
+		return 0;
+	if (key->is_set && wire_get(option + 14, 4) != cosched_wire_mac(option, flow, key))
+		return 0;
+	message->epoch = wire_get(option + 4, 8);
+	message->slice_ns = wire_get(option + 12, 2) << COSCHED_WIRE_UNIT_BITS;
+	return 1;
+}
+
+/* What an epoch counts at @tai_ns if nobody is ahead. It ends in 2116. */
+static inline u64 cosched_wire_clock(u64 tai_ns)
+{
+	u64 clock = tai_ns >> COSCHED_WIRE_UNIT_BITS, last = COSCHED_U64_MAX >> COSCHED_EPOCH_NODE_BITS;
+
+	return clock < last ? clock : last;
+}
+
+/* Is an epoch that comes from another machine at @tai_ns within the window of this one's clock? */
+static inline int cosched_wire_credible(u64 epoch, u64 tai_ns)
+{
+	u64 count = epoch >> COSCHED_EPOCH_NODE_BITS, clock = cosched_wire_clock(tai_ns);
+
+	return count > clock ? count - clock <= COSCHED_WIRE_WINDOW : clock - count <= COSCHED_WIRE_WINDOW;
+}
+
+/* The epoch of @node after a spontaneous switch in @epoch at @tai_ns: the present one, or the next if that is later. */
+static inline u64 cosched_wire_epoch_next(u64 epoch, u32 node, u64 tai_ns)
+{
+	u64 next = cosched_epoch_next(epoch, node);
+	u64 clock = cosched_wire_clock(tai_ns) << COSCHED_EPOCH_NODE_BITS | (node & COSCHED_EPOCH_NODE_MASK);
+
+	return clock > next ? clock : next;
+}
+
+#endif

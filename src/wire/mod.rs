@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Epochs on the wire: loads the programs of `bpf/wire.bpf.c`, which need no sched_ext, and attaches them.
+//!
+//! They are loaded before the scheduler and outlive its restarts: the scheduler takes over the maps that both use
+//! ([`Wire::maps`]). Nothing is pinned. What holds them in the kernel are file descriptors of this process, so they are
+//! gone when it ends, however it ends, and there is nothing to clean up.
+//!
+//! What cannot attach is a warning and shows as missing, never a reason not to run.
+
+pub mod interfaces;
+pub mod settings;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use aya::maps::lpm_trie::{Key as TrieKey, LpmTrie};
+use aya::maps::{Map, MapData};
+use aya::programs::links::CgroupAttachMode;
+use aya::programs::xdp::XdpLinkId;
+use aya::programs::{SockOps, Xdp, XdpMode};
+use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
+use log::{info, warn};
+
+use crate::bpf::intf;
+use crate::check::Host;
+use crate::hooks::HookStates;
+use crate::report::one_line;
+use settings::WireSettings;
+
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wire.bpf.o"));
+
+/// How often to see whether an interface has come or gone.
+const FOLLOW_INTERVAL: Duration = Duration::from_secs(2);
+/// The program on sockets, as `status` shows it.
+const SOCK_OPS: &str = "on_tcp_option";
+/// The program on interfaces.
+const XDP: &str = "on_xdp";
+/// The maps that the scheduler takes over, by their names in both objects.
+const SHARED: [&str; 3] = ["cpu_ctxs", "cpu_stats", "wire_notes"];
+
+// SAFETY: integers without padding.
+unsafe impl aya::Pod for intf::cosched_wire_key {}
+
+/// A network interface that packets are looked at on.
+struct Watched {
+    /// Its number: another one by the same name is another interface.
+    index: u32,
+    /// None if it did not attach, which has been warned of.
+    link: Option<XdpLinkId>,
+}
+
+/// The programs that put epochs on the wire and take them off.
+pub struct Wire {
+    settings: WireSettings,
+    ebpf: Ebpf,
+    sock_ops: bool,
+    interfaces: BTreeMap<String, Watched>,
+    looked_at: Instant,
+}
+
+impl Wire {
+    /// Loads the programs, and attaches that on sockets to the cgroup at `cgroup_root`, the root of cgroup v2, and that
+    /// on packets to all interfaces that are wanted and there.
+    ///
+    /// # Errors
+    /// If the kernel does not take them at all.
+    pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Result<Wire> {
+        let key = settings.key.map_or(settings::NO_KEY, settings::Key::to_bpf);
+        let mut ebpf = EbpfLoader::new().override_global("wire_key", &key, true).load(OBJECT)?;
+        believe(&mut ebpf, settings)?;
+        let sock_ops = match attach_sock_ops(&mut ebpf, cgroup_root) {
+            Ok(()) => true,
+            Err(error) => {
+                warn!(
+                    "{SOCK_OPS} does not attach: {}: no epoch is sent, and none is heard but from peers' segments that \
+                     XDP sees on connections known to it",
+                    one_line(&format!("{error:#}"))
+                );
+                false
+            }
+        };
+        let interfaces = BTreeMap::new();
+        let mut wire = Wire { settings: settings.clone(), ebpf, sock_ops, interfaces, looked_at: Instant::now() };
+        if !settings.interfaces.is_empty()
+            && let Err(error) = program::<Xdp>(&mut wire.ebpf, XDP).and_then(|xdp| Ok(xdp.load()?))
+        {
+            warn!(
+                "{XDP} does not load, epochs are read when TCP takes a segment up: {}",
+                one_line(&format!("{error:#}"))
+            );
+            wire.settings.interfaces.clear();
+        }
+        wire.look();
+        Ok(wire)
+    }
+
+    /// What the scheduler takes over: each map's name, and the map.
+    ///
+    /// # Errors
+    /// If the object lacks one.
+    pub fn maps(&self) -> Result<Vec<(&'static str, BorrowedFd<'_>)>> {
+        SHARED.iter().map(|name| Ok((*name, data(self.ebpf.map(name), name)?.fd().as_fd()))).collect()
+    }
+
+    /// The number of this node's first CPU.
+    pub fn node_number(&self) -> u32 {
+        self.settings.node_number
+    }
+
+    /// Which programs are attached where, and which are not.
+    pub fn states(&self) -> HookStates {
+        let mut states = HookStates::default();
+        let mut sort = |name: String, attached| match attached {
+            true => states.attached.push(name),
+            false => states.missing.push(name),
+        };
+        sort(SOCK_OPS.into(), self.sock_ops);
+        for name in interfaces::wanted(&self.settings.interfaces, &self.settings.peers) {
+            let attached = self.interfaces.get(&name).is_some_and(|watched| watched.link.is_some());
+            sort(format!("{XDP}:{name}"), attached);
+        }
+        states
+    }
+
+    /// Now and then, sees whether an interface has come or gone.
+    pub fn follow(&mut self) {
+        if self.looked_at.elapsed() >= FOLLOW_INTERVAL {
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        self.looked_at = Instant::now();
+        let wanted = interfaces::wanted(&self.settings.interfaces, &self.settings.peers);
+        let gone = |name: &String, watched: &Watched| !wanted.contains(name) || index_of(name) != Some(watched.index);
+        let left: Vec<String> = self
+            .interfaces
+            .iter()
+            .filter(|(name, watched)| gone(name, watched))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in left {
+            self.leave(&name);
+        }
+        for name in wanted {
+            if !self.interfaces.contains_key(&name)
+                && let Some(index) = index_of(&name)
+            {
+                self.watch(name, index);
+            }
+        }
+    }
+
+    fn leave(&mut self, name: &str) {
+        let link = self.interfaces.remove(name).and_then(|watched| watched.link);
+        // The kernel has detached it if the interface is gone.
+        if let (Some(link), Ok(xdp)) = (link, program::<Xdp>(&mut self.ebpf, XDP)) {
+            let _ = xdp.detach(link);
+        }
+        info!("{XDP} has left interface {name}");
+    }
+
+    fn watch(&mut self, name: String, index: u32) {
+        let link = match attach_xdp(&mut self.ebpf, index) {
+            Ok((link, mode)) => {
+                info!("{XDP} is on interface {name}, {mode} mode");
+                Some(link)
+            }
+            Err(error) => {
+                let error = one_line(&format!("{error:#}"));
+                warn!("{XDP} does not attach to {name}, epochs are read there when TCP takes a segment up: {error}");
+                None
+            }
+        };
+        self.interfaces.insert(name, Watched { index, link });
+    }
+}
+
+/// Loads the programs, or warns that they do not load: see [`Wire::load`].
+pub fn load(settings: &WireSettings, host: &Host) -> Option<Wire> {
+    let wire = Wire::load(settings, host.cgroup_root().as_deref());
+    let warn = |error| warn!("no epoch is sent or heard, the rest works: {}", one_line(&format!("{error:#}")));
+    wire.map_err(warn).ok()
+}
+
+/// Which programs are attached where, and which are not, if there are any.
+pub fn states(wire: Option<&Wire>) -> HookStates {
+    let none = || HookStates { missing: vec![SOCK_OPS.into(), XDP.into()], ..HookStates::default() };
+    wire.map_or_else(none, Wire::states)
+}
+
+/// The number of the interface of that name, if there is one.
+fn index_of(name: &str) -> Option<u32> {
+    nix::net::if_::if_nametoindex(name).ok()
+}
+
+fn program<'a, P>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut P>
+where
+    &'a mut P: TryFrom<&'a mut aya::programs::Program, Error = aya::programs::ProgramError>,
+{
+    Ok(ebpf.program_mut(name).with_context(|| format!("the object has no program {name}"))?.try_into()?)
+}
+
+fn data<'a>(map: Option<&'a Map>, name: &str) -> Result<&'a MapData> {
+    match map {
+        Some(Map::Array(data) | Map::PerCpuArray(data) | Map::LruHashMap(data)) => Ok(data),
+        _ => Err(anyhow!("the object has no map {name} of the right kind")),
+    }
+}
+
+/// Fills the trie of networks that are believed.
+fn believe(ebpf: &mut Ebpf, settings: &WireSettings) -> Result<()> {
+    let map = ebpf.map_mut("wire_peers").context("the object has no map wire_peers")?;
+    let mut peers: LpmTrie<_, [u8; 16], u32> = LpmTrie::try_from(map)?;
+    for peer in &settings.peers {
+        peers.insert(&TrieKey::new(peer.prefix(), peer.octets()), 1, 0)?;
+    }
+    Ok(())
+}
+
+fn attach_sock_ops(ebpf: &mut Ebpf, cgroup_root: Option<&Path>) -> Result<()> {
+    let root = cgroup_root.context("cgroup v2 is not mounted (mount -t cgroup2 none /sys/fs/cgroup)")?;
+    let cgroup = File::open(root).with_context(|| format!("cannot open {}", root.display()))?;
+    let sock_ops: &mut SockOps = program(ebpf, SOCK_OPS)?;
+    sock_ops.load()?;
+    // By a link there may always be others besides.
+    sock_ops.attach(cgroup, CgroupAttachMode::Single)?;
+    Ok(())
+}
+
+/// In native mode, else in generic mode.
+fn attach_xdp(ebpf: &mut Ebpf, index: u32) -> Result<(XdpLinkId, &'static str)> {
+    let xdp: &mut Xdp = program(ebpf, XDP)?;
+    match xdp.attach_to_if_index(index, XdpMode::Driver) {
+        Ok(link) => Ok((link, "native")),
+        Err(_) => Ok((xdp.attach_to_if_index(index, XdpMode::Skb)?, "generic")),
+    }
+}
