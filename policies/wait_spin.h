@@ -11,16 +11,16 @@
  * processes that are coscheduled stay so, and one whose peer is away loses no more than that. A message that comes just
  * too late costs twice what sleeping at once would have, which is too much for a server that waits for milliseconds each
  * time, or for two processes on one CPU, one of which can only answer when the other sleeps. So a spin in vain has the
- * next waits of that task sleep at once: 1, then 3, 7 and so on up to 255 of them, and one that succeeds half as many. Where
- * less than half of the spins succeed, as over a wire whose round trip takes about as long as a spin, hardly any
- * are tried; where more do, none is left out.
+ * next waits of that task sleep at once: 1, then 3, 7 and so on up to 63 of them, and one that succeeds a quarter of
+ * that. Where less than a third of the spins succeed, as over a wire whose round trip takes longer than most spins,
+ * hardly any are tried; where more do, few are left out, and two processes that begin to talk soon spin at each wait.
  */
 #ifndef COSCHED_WAIT_SPIN_H
 #define COSCHED_WAIT_SPIN_H
 
 #include "policy.h"
 
-#define COSCHED_MAX_WAIT_SKIPS 255
+#define COSCHED_MAX_WAIT_SKIPS 63
 
 /* May the wait that begins now spin? */
 static inline int wait_spin_begin(struct cosched_wait_history *history)
@@ -35,7 +35,7 @@ static inline int wait_spin_begin(struct cosched_wait_history *history)
 static inline void wait_spin_end(struct cosched_wait_history *history, int message_came)
 {
 	if (message_came)
-		history->skips = (history->skips < COSCHED_MAX_WAIT_SKIPS ? history->skips : COSCHED_MAX_WAIT_SKIPS) / 2;
+		history->skips = (history->skips < COSCHED_MAX_WAIT_SKIPS ? history->skips : COSCHED_MAX_WAIT_SKIPS) / 4;
 	else if (history->skips < COSCHED_MAX_WAIT_SKIPS / 2)
 		history->skips = 2 * history->skips + 1;
 	else
