@@ -6,6 +6,7 @@
 #   make bench-local what "local" costs against EEVDF on hackbench (about 5 minutes)
 #   make soak       a million messages to parked tasks, and a thousand switches of the policy: half an hour
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
+#   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
 #   make lint       formatting and warnings
 #   make install    into $(DESTDIR)$(PREFIX)/bin
 
@@ -13,7 +14,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 binary := target/release/scx_cosched
 
-.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies lint install clean
+.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies reproduction lint install clean
 
 all: build
 
@@ -43,6 +44,9 @@ bench-local: build
 
 bench-policies: build
 	@tests/vm/bench-policies --peer
+
+reproduction: build
+	$(binary) sim paper all --out docs/reproduction --page docs/reproduction.md
 
 lint: setup
 	$(CARGO) fmt --check

@@ -18,7 +18,7 @@ const MS: u64 = 1_000_000;
 fn setup(pattern: Pattern, nodes: u32, jobs: u32, iterations: u32, wait: WaitRule) -> Setup {
     let program =
         Program { pattern, processes: nodes, granularity_ns: 100 * US, imbalance_ns: 0, gap_ns: 8 * US, iterations };
-    let costs = Costs { latency_ns: 10 * US, switch_ns: 50 * US, spin_ns: 1000 * US, imbalance_ns: 0 };
+    let costs = Costs { latency_ns: 10 * US, switch_ns: 50 * US, spin_ns: 1000 * US, ..Costs::default() };
     Setup {
         nodes,
         jobs,
@@ -85,8 +85,10 @@ fn who_spins_keeps_the_cpu_until_its_time_is_over() {
     let outcome = run(&setup);
     assert_eq!(outcome.local_ns, 435 * US);
     assert_eq!(outcome.successful, [None, Some(0.0), None]);
-    // A spin that is just long enough is one.
-    setup.costs.spin_ns = 21 * US;
+    // A spin that is just long enough is one, and one that ends before the release comes is none.
+    setup.costs.spin_ns = 20 * US - 1;
+    assert_eq!(run(&setup).successful[1], Some(0.0));
+    setup.costs.spin_ns = 20 * US;
     let outcome = run(&setup);
     assert_eq!((outcome.local_ns, outcome.successful[1]), (2 * (50 + 120) * US, Some(1.0)));
 }
@@ -118,7 +120,7 @@ fn waits_spin_as_the_papers_say() {
     // Dusseau 6.1 with CS = 200 us, L = 10 us: S = 2 CS, and v + 2 L at barriers up to v = 10 CS.
     let waits = |rule, imbalance_us: u64| {
         let (latency_ns, switch_ns, spin_ns, imbalance_ns) = (10 * US, 200 * US, 70 * US, imbalance_us * US);
-        Waits::new(rule, Costs { latency_ns, switch_ns, spin_ns, imbalance_ns })
+        Waits::new(rule, Costs { latency_ns, switch_ns, spin_ns, imbalance_ns, ..Costs::default() })
     };
     let spin_us = |rule, imbalance_us, wait| waits(rule, imbalance_us).spin_ns(wait, &NEW_HISTORY).map(|ns| ns / US);
     use WaitFor::{ClosingBarrier, OpeningBarrier, Read};
@@ -147,7 +149,7 @@ fn spin_us(waits: &Waits, history: &cosched_wait_history) -> Option<u64> {
 
 #[test]
 fn the_root_teaches_all_and_the_others_learn_for_themselves() {
-    let costs = Costs { latency_ns: 10 * US, switch_ns: 200 * US, spin_ns: 0, imbalance_ns: 0 };
+    let costs = Costs { latency_ns: 10 * US, switch_ns: 200 * US, ..Costs::default() };
     let (global, local) = (Waits::new(WaitRule::AdaptiveGlobal, costs), Waits::new(WaitRule::AdaptiveLocal, costs));
 
     let (mut root, mut other) = (NEW_HISTORY, NEW_HISTORY);

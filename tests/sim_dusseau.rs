@@ -50,7 +50,7 @@ fn setup(pattern: Pattern, (granularity_us, imbalance): (u64, f64), wait: WaitRu
     let imbalance_ns = (granularity_ns as f64 * imbalance) as u64;
     let mut program = Program { pattern, processes: 32, granularity_ns, imbalance_ns, gap_ns, iterations: 1 };
     program.iterations = (10e9 / program.iteration_ns(10 * US)).clamp(1.0, f64::from(most)) as u32;
-    let costs = Costs { latency_ns: 10 * US, switch_ns: 200 * US, spin_ns: 400 * US, imbalance_ns };
+    let costs = Costs { latency_ns: 10 * US, switch_ns: 200 * US, spin_ns: 400 * US, imbalance_ns, ..Costs::default() };
     Setup {
         nodes: 32,
         jobs: 3,

@@ -13,7 +13,12 @@
 //! |---|---|
 //! | [`markov`], [`scaled`] | thesis 3.1, in closed form |
 //! | [`dynamic`] | thesis 3.1 to 3.3, by simulation |
-//! | [`bsp`] | Dusseau 1996: bulk-synchronous jobs under implicit scheduling |
+//! | [`bsp`] | Dusseau 1996: bulk-synchronous jobs under implicit scheduling; Arpaci-Dusseau: jobs that communicate all the time |
+//!
+//! | what is made of them | |
+//! |---|---|
+//! | [`paper`] | the papers' figures and tables, beside ours |
+//! | [`sweep`] | a model at every point of a grid |
 //!
 //! Times are whole ns inside and in the unit that a name ends with outside. Nothing here reads a clock but to say how
 //! fast the simulator is.
@@ -27,8 +32,10 @@ pub mod local;
 pub mod markov;
 pub mod network;
 pub mod node;
+pub mod paper;
 pub mod policy;
 pub mod random;
 mod report;
 pub mod scaled;
 pub mod stats;
+pub mod sweep;

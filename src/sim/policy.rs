@@ -100,14 +100,18 @@ pub enum WaitFor {
 }
 
 /// What a message and a switch cost, and what a wait rule needs besides. All in ns.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
     /// L.
     pub latency_ns: u64,
     /// W, the context switch.
     pub switch_ns: u64,
-    /// `fixed`: how long it spins.
+    /// `fixed`: how long it spins at a read.
     pub spin_ns: u64,
+    /// `fixed`: how long it spins at a barrier; none: as long as at a read.
+    pub barrier_spin_ns: Option<u64>,
+    /// `conditional`: how long after the last message a spin goes on; none: 3W + 2o.
+    pub conditional_ns: Option<u64>,
     /// `oracle`: v, the imbalance.
     pub imbalance_ns: u64,
 }
@@ -120,6 +124,10 @@ pub struct Costs {
 pub struct Waits {
     rule: WaitRule,
     policy: cosched_policy,
+    /// `fixed`: the policy at barriers.
+    at_barriers: cosched_policy,
+    /// What says whether a spin goes on: `policy`, unless S_Cond is set by hand.
+    goes_on: cosched_policy,
     /// `oracle`: a history that says v.
     known: cosched_wait_history,
     /// S of Dusseau 6.1: 2 CS.
@@ -137,10 +145,14 @@ impl Waits {
             WaitRule::Oracle | WaitRule::AdaptiveLocal => intf::cosched_spin_COSCHED_SPIN_ADAPTIVE_LOCAL,
             WaitRule::AdaptiveGlobal => intf::cosched_spin_COSCHED_SPIN_ADAPTIVE_GLOBAL,
         };
-        let Costs { latency_ns, switch_ns, spin_ns, imbalance_ns } = costs;
+        let Costs { latency_ns, switch_ns, spin_ns, barrier_spin_ns, conditional_ns, imbalance_ns } = costs;
         let policy = cosched_policy { spin, spin_ns, latency_ns, switch_ns, ..NOTHING };
+        let at_barriers = cosched_policy { spin_ns: barrier_spin_ns.unwrap_or(spin_ns), ..policy };
+        // The rule of policies/ knows 3W + 2o only: a policy whose W is 0 and whose o is half of S_Cond has it say that.
+        let by_hand = |ns: u64| cosched_policy { switch_ns: 0, overhead_ns: ns / 2, ..policy };
+        let goes_on = conditional_ns.map_or(policy, by_hand);
         let known = cosched_wait_history { estimate_us: (imbalance_ns / 1000) as u32, ..NEW_HISTORY };
-        Waits { rule, policy, known, least_ns: 2 * switch_ns }
+        Waits { rule, policy, at_barriers, goes_on, known, least_ns: 2 * switch_ns }
     }
 
     /// Whether waits differ by what was learned from others.
@@ -161,15 +173,16 @@ impl Waits {
             (WaitRule::Oracle | WaitRule::AdaptiveLocal | WaitRule::AdaptiveGlobal, WaitFor::Read) => {
                 Some(self.least_ns)
             }
-            _ => Some(native::spin_ns(&self.policy, history)),
+            (_, WaitFor::Read) => Some(native::spin_ns(&self.policy, history)),
+            _ => Some(native::spin_ns(&self.at_barriers, history)),
         }
     }
 
     /// Until when a spin may go on whose time is over `now_ns`, the last message having come at `arrival_ns`; none: it is
     /// over.
     pub fn goes_on_until(&self, now_ns: u64, arrival_ns: u64) -> Option<u64> {
-        let goes_on = native::spin_goes_on(&self.policy, now_ns - arrival_ns);
-        goes_on.then(|| arrival_ns + native::spin_interval_ns(&self.policy))
+        let goes_on = native::spin_goes_on(&self.goes_on, now_ns - arrival_ns);
+        goes_on.then(|| arrival_ns + native::spin_interval_ns(&self.goes_on))
     }
 
     /// A process has waited for a barrier. `local` learns from it (Dusseau 6.2).

@@ -14,9 +14,9 @@ impl<S: LocalScheduler + Clone> Bsp<'_, S> {
     /// Sends what a wait begins with.
     pub(super) fn ask(&mut self, node: usize, slot: u32, wait: WaitFor, read: u32, queue: &mut Queue<Event>) {
         let event = if wait == WaitFor::Read {
-            let source = self.setup.program.source(node as u32, read) as usize;
-            let (process, by) = (self.process_on(source, slot) as u32, self.process_on(node, slot) as u32);
-            Event::Asked { process, by }
+            let by = self.process_on(node, slot);
+            let source = self.setup.program.source(node as u32, read, &mut self.processes[by].random);
+            Event::Asked { process: self.process_on(source as usize, slot) as u32, by: by as u32 }
         } else {
             Event::Arrived { job: slot }
         };

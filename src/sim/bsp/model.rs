@@ -213,7 +213,7 @@ impl<'a, S: LocalScheduler + Clone> Bsp<'a, S> {
                 self.setup.program.compute_ns(&mut it.random)
             }
             Step::Wait(wait, _) => {
-                (it.wait_began_ns, it.satisfied, it.slept) = (queue.now_ns(), false, false);
+                (it.wait_began_ns, it.satisfied, it.slept, it.expires) = (queue.now_ns(), false, false, false);
                 self.waits.spin_ns(wait, &it.history).unwrap_or(NEVER_NS)
             }
             _ => self.setup.program.gap_ns,
@@ -290,8 +290,15 @@ impl<'a, S: LocalScheduler + Clone> Bsp<'a, S> {
         }
     }
 
+    /// What comes at the very moment in which a spin ends ends the wait: S = 2L spins through a round trip (Arpaci-Dusseau
+    /// 5.1). So before it is over, all that was sent before has its turn.
     fn spin_over(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         let (process, now_ns) = (self.process_on(node, slot), queue.now_ns());
+        if !std::mem::replace(&mut self.processes[process].expires, true) {
+            let timer = self.nodes[node].set_timer(now_ns);
+            return queue.at(now_ns, Event::Timer { node: node as u32, timer });
+        }
+        self.processes[process].expires = false;
         match self.waits.goes_on_until(now_ns, self.processes[process].arrival_ns) {
             Some(until_ns) => {
                 self.processes[process].left_ns = until_ns - now_ns;

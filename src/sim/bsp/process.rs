@@ -26,6 +26,8 @@ pub struct Process {
     pub slept: bool,
     /// What it waits for has come.
     pub satisfied: bool,
+    /// Its spin is over, but for the messages that come at this very moment.
+    pub expires: bool,
     /// When its wait began, in ns.
     pub wait_began_ns: u64,
     /// When the last message for it came, in ns.
@@ -53,6 +55,7 @@ impl Process {
             woken: false,
             slept: false,
             satisfied: false,
+            expires: false,
             wait_began_ns: 0,
             arrival_ns: 0,
             first_asker: NOBODY,

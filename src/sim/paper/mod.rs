@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `sim paper`: the papers' figures and tables, as they come out here, beside what the papers say.
+
+mod arpaci;
+mod cells;
+mod dusseau;
+mod dusseau_tables;
+pub mod figure;
+mod page;
+mod plot;
+mod raster;
+mod thesis;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+pub use self::cells::progress;
+use self::figure::{Axis, Figure};
+use super::cli::Runs;
+use crate::limits::Range;
+use crate::report::usage;
+
+const ITERATIONS: Range<u32> = Range::new(1, 100_000_000, "a whole number");
+
+/// Every figure, and what makes it.
+const FIGURES: [(&str, fn(&How) -> Figure); 17] = [
+    ("thesis-3-2", |_| thesis::figure_3_2()),
+    ("thesis-3-3", |_| thesis::figure_3_3()),
+    ("thesis-3-4", thesis::figure_3_4),
+    ("thesis-3-5", thesis::figure_3_5),
+    ("dusseau-3", dusseau::figure_3),
+    ("dusseau-4", dusseau_tables::figure_4),
+    ("dusseau-5", dusseau::figure_5),
+    ("dusseau-6", dusseau::figure_6),
+    ("dusseau-8", dusseau::figure_8),
+    ("dusseau-9", dusseau::figure_9),
+    ("dusseau-10", dusseau::figure_10),
+    ("dusseau-11", dusseau::figure_11),
+    ("dusseau-12", dusseau::figure_12),
+    ("dusseau-13", dusseau_tables::figure_13),
+    ("arpaci-3", arpaci::figure_3),
+    ("arpaci-4", arpaci::figure_4),
+    ("arpaci-5", arpaci::figure_5),
+];
+
+/// Figures and tables of the papers: CSV, JSON, SVG and PNG, with the papers' numbers beside ours where their text has them.
+#[derive(Args, Clone, Debug)]
+pub struct PaperArgs {
+    /// Which: thesis-3-2 to thesis-3-5, dusseau-3 to dusseau-13 (but 7), arpaci-3 to arpaci-5, or all; none with --page makes
+    /// the page of what is there.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+
+    /// The directory for NAME.csv, NAME.json, NAME.svg and NAME.png; it is made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// Write the comparison of all figures in that directory to this file, in Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+
+    /// At most so many iterations of each bulk-synchronous job, 1 to 100000000; the papers have 10 s of it.
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = |s: &str| ITERATIONS.parse(s), allow_hyphen_values = true)]
+    pub iterations: u32,
+
+    /// How often and in which form.
+    #[command(flatten)]
+    pub runs: Runs,
+}
+
+/// How figures are made.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// What decides all that is random.
+    pub seed: u64,
+    /// Runs of each point.
+    pub runs: u32,
+    /// At most so many iterations of each bulk-synchronous job.
+    pub iterations: u32,
+}
+
+impl How {
+    fn made(&self, length: &str) -> String {
+        format!("{} runs of each point from seed {}, {length}", self.runs, self.seed)
+    }
+
+    fn made_of_jobs(&self) -> String {
+        self.made(&format!(
+            "bulk-synchronous jobs of 10 s alone or {} iterations, whichever is less, others of 3 s",
+            self.iterations
+        ))
+    }
+}
+
+fn axis(label: &str, log: bool) -> Axis {
+    Axis { label: label.into(), log }
+}
+
+/// Makes figures, and the page.
+///
+/// # Errors
+/// One line, if a name is unknown, in which case nothing is written, or a file cannot be.
+pub fn run(args: &PaperArgs) -> Result<ExitCode> {
+    let figures = chosen(&args.names)?;
+    if figures.is_empty() && args.page.is_none() {
+        return Err(usage(format!("no figure (known: {}, all; or --page for the page of what is there)", known())));
+    }
+    std::fs::create_dir_all(&args.out).with_context(|| format!("--out: {}: it cannot be made", args.out.display()))?;
+    let how = How { seed: args.runs.seed, runs: args.runs.runs, iterations: args.iterations };
+    for (_, figure) in figures {
+        let figure = figure(&how);
+        write(&figure, &args.out)?;
+        if args.runs.json {
+            println!("{}", serde_json::to_string(&figure)?);
+        } else {
+            print(&figure);
+        }
+    }
+    match &args.page {
+        Some(page) => write_page(page, &args.out),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn known() -> String {
+    FIGURES.map(|(name, _)| name).join(", ")
+}
+
+fn chosen(names: &[String]) -> Result<Vec<(&'static str, fn(&How) -> Figure)>> {
+    if let Some(name) = names.iter().find(|name| *name != "all" && !FIGURES.iter().any(|(known, _)| known == name)) {
+        return Err(usage(format!("unknown figure '{name}' (known: {}, all)", known())));
+    }
+    let all = names.iter().any(|name| name == "all");
+    Ok(FIGURES.into_iter().filter(|(known, _)| all || names.iter().any(|name| name == known)).collect())
+}
+
+fn write(figure: &Figure, dir: &Path) -> Result<()> {
+    let files = [
+        ("csv", figure.csv().into_bytes()),
+        ("json", (serde_json::to_string_pretty(figure)? + "\n").into_bytes()),
+        ("svg", plot::svg(figure)?.into_bytes()),
+        ("png", plot::png(figure)?),
+    ];
+    for (ending, bytes) in files {
+        let path = dir.join(format!("{}.{ending}", figure.name));
+        std::fs::write(&path, bytes).with_context(|| format!("--out: {}: it cannot be written", path.display()))?;
+    }
+    Ok(())
+}
+
+fn print(figure: &Figure) {
+    println!("{}: {}", figure.name, figure.title);
+    if let (Some(largest), errors) = (figure.errors().last(), figure.errors()) {
+        let median = errors[errors.len() / 2];
+        println!("  {} cells: median error {:.1}%, largest {:.1}%", errors.len(), median * 100.0, largest * 100.0);
+    }
+    for claim in &figure.claims {
+        let (paper, ours, error) = (claim.paper_text(), figure::number(claim.ours), claim.error() * 100.0);
+        println!("  {}: {ours}, paper {paper} ({error:+.0}%)", claim.what);
+    }
+}
+
+/// The page of all figures that are in `dir`, in the order of the papers.
+fn write_page(path: &Path, dir: &Path) -> Result<ExitCode> {
+    let mut figures: Vec<Figure> = Vec::new();
+    for (name, _) in FIGURES {
+        let json = dir.join(format!("{name}.json"));
+        if json.exists() {
+            let read = std::fs::read_to_string(&json).map_err(anyhow::Error::from);
+            let figure = read.and_then(|text| Ok(serde_json::from_str(&text)?));
+            figures.push(figure.with_context(|| format!("{}: it is no figure (make it again)", json.display()))?);
+        }
+    }
+    // As seen from the page, if it is above the pictures.
+    let above = path.parent().unwrap_or(Path::new(""));
+    let pictures = dir.strip_prefix(above).unwrap_or(dir).to_string_lossy().into_owned();
+    std::fs::write(path, page::page(&figures, &pictures))
+        .with_context(|| format!("--page: {}: it cannot be written", path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}

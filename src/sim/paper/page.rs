@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The whole comparison as one page of Markdown, from the figures' JSON.
+
+use std::fmt::Write as _;
+
+use super::figure::{Claim, Figure, Series, number};
+
+const HEAD: &str = "# The papers' results, and ours
+
+This page is generated: `make reproduction` runs every figure and writes it, with the CSV, JSON and pictures that it refers to.
+Papers' numbers are those of their text and tables; the points of their graphs are not in the text that we have. An error is what
+ours is off, as a share of the paper's number; on the right side of a bound it is 0. What each model is made of, and how what the papers
+leave open is read, is in [simulator.md](simulator.md). No parameter was fitted to a cell.
+";
+
+/// The page. `pictures` is where the pictures are, as seen from it.
+pub fn page(figures: &[Figure], pictures: &str) -> String {
+    let mut text = String::from(HEAD);
+    text += "\n| | | claims | farthest off | cells | median error | largest |\n|---|---|---|---|---|---|---|\n";
+    for figure in figures {
+        let Figure { name, title, claims, .. } = figure;
+        let farthest = claims.iter().map(Claim::error).fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+        let errors = figure.errors();
+        let (median, largest) = match errors.last() {
+            Some(last) => (unsigned(errors[errors.len() / 2]), unsigned(*last)),
+            None => (String::new(), String::new()),
+        };
+        let cells = if errors.is_empty() { String::new() } else { errors.len().to_string() };
+        let (count, farthest) = (claims.len(), percent(farthest));
+        let _ =
+            writeln!(text, "| [{name}](#{name}) | {title} | {count} | {farthest} | {cells} | {median} | {largest} |");
+    }
+    figures.iter().fold(text, |text, figure| text + &section(figure, pictures))
+}
+
+fn percent(share: f64) -> String {
+    if share.is_finite() {
+        format!("{:+.0}%", share * 100.0).replace("-0%", "0%").replace("+0%", "0%")
+    } else {
+        "-".into()
+    }
+}
+
+fn unsigned(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+fn section(figure: &Figure, pictures: &str) -> String {
+    let Figure { name, title, made, claims, disagreements, .. } = figure;
+    let mut text = format!(
+        "\n## {name}\n\n{title}; {made}. [Data]({pictures}/{name}.csv).\n\n![{title}]({pictures}/{name}.svg)\n"
+    );
+    if !claims.is_empty() {
+        text += "\n| what the text says | paper | ours | error |\n|---|---|---|---|\n";
+        for claim in claims {
+            let (paper, ours, error) = (claim.paper_text(), number(claim.ours), percent(claim.error()));
+            let _ = writeln!(text, "| {} | {paper} | {ours} | {error} |", claim.what);
+        }
+    }
+    text += &cells(&figure.series);
+    disagreements.iter().fold(text, |text, paragraph| text + "\n" + paragraph + "\n")
+}
+
+/// The cells of a table: ours, and the paper's in brackets.
+fn cells(series: &[Series]) -> String {
+    let columns: Vec<&str> = match series.first() {
+        Some(first) => first.points.iter().filter_map(|point| point.column.as_deref()).collect(),
+        None => vec![],
+    };
+    if columns.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        format!("\n| ours (the paper's) | | {} |\n|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+    for Series { panel, name, points } in series {
+        let cell = |y: f64, paper: Option<f64>| match paper {
+            Some(paper) => format!("{y:.2} ({paper:.2})"),
+            None => format!("{y:.2}"),
+        };
+        let cells: Vec<String> = points.iter().map(|point| cell(point.y, point.paper)).collect();
+        let _ = writeln!(text, "| {panel} | {name} | {} |", cells.join(" | "));
+    }
+    text
+}
