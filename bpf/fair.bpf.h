@@ -278,8 +278,7 @@ static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64
 	cctx->curr_since = now;
 	cctx->curr_slice_since = now - tctx->slice_used_ns;
 	cctx->curr_slice_ns = tctx->slice_ns;
-	/* Who writes it into packets cannot read the scheduler's clock. */
-	if (wire_on)
+	if (wire_on)	/* for programs that cannot read the scheduler's clock */
 		cctx->slice_ends_at = bpf_ktime_get_ns() + tctx->slice_ns - tctx->slice_used_ns;
 }
 

@@ -36,41 +36,10 @@
 #include "cpu.bpf.h"
 #include "wire.bpf.h"
 
-#define AF_INET			2
-#define AF_INET6		10
-#define NSEC_PER_SEC		1000000000ULL
-#define BPF_WRITE_HDR_TCP_CURRENT_MSS 1	/* not in vmlinux.h: an enum without a name */
-#define UNHEARD_MAX		64
-#define HEARD_PER_REPLY		16
-
 char _license[] SEC("license") = "GPL";
 
 /* Set by the loader before these programs start. */
 const volatile struct cosched_wire_key wire_key;
-
-/* What this end of a connection has sent and heard, with the socket. */
-struct wire_socket {
-	u64 epoch;		/* that its task sent last */
-	u32 unheard;		/* segments sent with the option since one was heard */
-	u32 heard;		/* segments that brought one */
-	u32 owes;		/* the next acknowledgement takes one */
-	u32 reserved;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct wire_socket);
-} wire_sockets SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, COSCHED_WIRE_PEERS);
-	__type(key, struct cosched_wire_network);
-	__type(value, u32);
-} wire_peers SEC(".maps");
 
 static struct cosched_wire_key key_of_cluster(void)
 {
@@ -106,184 +75,8 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 	return true;
 }
 
-/* A field of the context. The verifier allows no computed address of one, which the compiler would like to make. */
-#define FIELD(field) (*(volatile u32 *)&(field))
-
-/*
- * The addresses of the flow of what comes in at this socket, or of what goes out. Inline, since a function may leave no
- * pointer to a stack where its result would be.
- */
-static __always_inline void flow_of(struct cosched_wire_flow *flow, struct bpf_sock_ops *skops, bool incoming)
-{
-	u32 peer[4] = { FIELD(skops->remote_ip6[0]), FIELD(skops->remote_ip6[1]), FIELD(skops->remote_ip6[2]),
-			FIELD(skops->remote_ip6[3]) };
-	u32 own[4] = { FIELD(skops->local_ip6[0]), FIELD(skops->local_ip6[1]), FIELD(skops->local_ip6[2]),
-		       FIELD(skops->local_ip6[3]) };
-	u32 peer_ipv4 = FIELD(skops->remote_ip4), own_ipv4 = FIELD(skops->local_ip4);
-	u16 peer_port = FIELD(skops->remote_port) >> 16, own_port = bpf_htons(FIELD(skops->local_port));
-
-	if (skops->family != AF_INET6) {
-		wire_map_ipv4(peer, peer_ipv4);
-		wire_map_ipv4(own, own_ipv4);
-	}
-	__builtin_memcpy(flow->from, incoming ? peer : own, sizeof(peer));
-	__builtin_memcpy(flow->to, incoming ? own : peer, sizeof(own));
-	flow->from_port = incoming ? peer_port : own_port;
-	flow->to_port = incoming ? own_port : peer_port;
-}
-
-/* Is what comes along @flow from another machine, and from a configured network? */
-static bool is_from_peer(const struct cosched_wire_flow *flow)
-{
-	struct cosched_wire_network network = { .prefix = 128 };
-
-	if (flow->from[3] == flow->to[3] && flow->from[0] == flow->to[0] && flow->from[1] == flow->to[1] &&
-	    flow->from[2] == flow->to[2])
-		return false;
-	__builtin_memcpy(network.address, flow->from, sizeof(network.address));
-	return bpf_map_lookup_elem(&wire_peers, &network);
-}
-
-static struct wire_socket *wire_socket_of(struct bpf_sock_ops *skops, u64 flags)
-{
-	struct bpf_sock *sk = skops->sk;
-
-	return sk ? bpf_sk_storage_get(&wire_sockets, sk, NULL, flags) : NULL;
-}
-
-static void set_writes(struct bpf_sock_ops *skops, bool writes)
-{
-	u32 flags = skops->bpf_sock_ops_cb_flags;
-
-	if (writes)
-		flags |= BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
-	else
-		flags &= ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
-	bpf_sock_ops_cb_flags_set(skops, flags);
-}
-
-/* A connection is there: it is to a peer, or of no interest ever after. */
-static void begin_connection(struct bpf_sock_ops *skops)
-{
-	struct cosched_wire_note note = {};
-	struct cosched_wire_flow flow;
-
-	flow_of(&flow, skops, true);
-	if (!is_from_peer(&flow))
-		return;
-	if (!wire_socket_of(skops, BPF_SK_STORAGE_GET_F_CREATE) ||
-	    bpf_map_update_elem(&wire_notes, &flow, &note, BPF_ANY)) {
-		count(COSCHED_COUNTER_endpoints_full);
-		return;
-	}
-	bpf_sock_ops_cb_flags_set(skops, skops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG |
-					 BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG);
-}
-
-/*
- * TCP asks how long the header is to be: of a segment, or of segments to come, which all might have data. Those without
- * data bring no message, and go without, but for the replies that a peer needs who is only ever sent acknowledgements.
- */
-static void reserve_option(struct bpf_sock_ops *skops)
-{
-	struct cosched_wire_key key = key_of_cluster();
-
-	if (skops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS && !skops->skb_len) {
-		struct wire_socket *socket = wire_socket_of(skops, 0);
-
-		if (!socket || !socket->owes)
-			return;
-	}
-	bpf_reserve_hdr_opt(skops, cosched_wire_length(&key), 0);
-}
-
-/* Is it a task that sends, and not a softirq? */
-static bool a_task_sends(struct bpf_sock_ops *skops)
-{
-	struct bpf_sock *sk = skops->sk;
-	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
-
-	return tp && tp->inet_conn.icsk_inet.sk.sk_lock.owned;
-}
-
-/* What a message takes along that is sent from here and now. */
-static void describe_sender(struct cosched_wire_message *message)
-{
-	u64 now = bpf_ktime_get_ns(), ends_at;
-	struct cpu_ctx *cctx;
-
-	cctx = cpu_ctx_of(bpf_get_smp_processor_id());
-	if (!cctx)
-		return;
-	message->epoch = cctx->epoch;
-	ends_at = cctx->slice_ends_at;
-	if (cctx->curr_scale && ends_at > now)
-		message->slice_ns = ends_at - now;
-}
-
-static void write_option(struct bpf_sock_ops *skops)
-{
-	struct wire_socket *socket = wire_socket_of(skops, 0);
-	struct cosched_wire_key key = key_of_cluster();
-	struct cosched_wire_message message = {};
-	u8 option[COSCHED_WIRE_SIGNED_LENGTH] = {};
-	struct cosched_wire_flow flow;
-
-	if (!socket)
-		return;
-	if (a_task_sends(skops)) {
-		describe_sender(&message);
-		socket->epoch = message.epoch;
-	} else {
-		message.epoch = socket->epoch;
-	}
-	flow_of(&flow, skops, false);
-	cosched_wire_encode(option, &message, &flow, &key);
-	if (bpf_store_hdr_opt(skops, option, key.is_set ? COSCHED_WIRE_SIGNED_LENGTH : COSCHED_WIRE_LENGTH, 0))
-		return;
-	socket->owes = 0;
-	if (message.epoch)
-		count(COSCHED_COUNTER_epochs_sent);
-	if (++socket->unheard >= UNHEARD_MAX)
-		set_writes(skops, false);
-}
-
-/* TCP has taken up a segment of a peer with an option that TCP does not know. */
-static void parse_option(struct bpf_sock_ops *skops)
-{
-	u8 option[COSCHED_WIRE_SIGNED_LENGTH] = {
-		COSCHED_WIRE_KIND, 4, COSCHED_WIRE_EXID >> 8, COSCHED_WIRE_EXID & 0xff,
-	};
-	struct wire_socket *socket = wire_socket_of(skops, 0);
-	struct cosched_wire_note *note, none = {};
-	struct cosched_wire_flow flow;
-
-	if (!socket || bpf_load_hdr_opt(skops, option, sizeof(option), 0) < 0)
-		return;
-	flow_of(&flow, skops, true);
-	note = bpf_map_lookup_elem(&wire_notes, &flow);
-	if (!note) {
-		/* It has made way for others, or these programs are not those that the connection began with. */
-		bpf_map_update_elem(&wire_notes, &flow, &none, BPF_ANY);
-		note = bpf_map_lookup_elem(&wire_notes, &flow);
-	}
-	/* What XDP has seen need not be read again; nor is it news if the segment has waited in the backlog. */
-	if (!note || (bpf_ktime_get_ns() - note->xdp_at > NSEC_PER_SEC && !note_option(note, option, &flow)))
-		return;
-	socket->unheard = 0;
-	if (++socket->heard % HEARD_PER_REPLY == 0)
-		socket->owes = 1;
-	if (!(skops->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG))
-		set_writes(skops, true);
-}
-
-static void end_connection(struct bpf_sock_ops *skops)
-{
-	struct cosched_wire_flow flow;
-
-	flow_of(&flow, skops, true);
-	bpf_map_delete_elem(&wire_notes, &flow);
-}
+#include "wire_socket.bpf.h"
+#include "wire_packet.bpf.h"
 
 SEC("sockops")
 int on_tcp_option(struct bpf_sock_ops *skops)
@@ -309,8 +102,6 @@ int on_tcp_option(struct bpf_sock_ops *skops)
 	}
 	return 1;
 }
-
-#include "wire_packet.bpf.h"
 
 SEC("xdp.frags")
 int on_xdp(struct xdp_md *ctx)

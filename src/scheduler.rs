@@ -78,7 +78,7 @@ impl Session {
             top: TopJobs::new(settings.jobs_top),
             owners: Owners::new(settings.job_by, host.cgroup_root()),
             runs: 0,
-            wire: settings.wire.as_ref().and_then(|wire| wire::load(wire, host)),
+            wire: settings.wire.as_ref().and_then(|wire| wire::load(wire, host.cgroup_root().as_deref())),
             full: BTreeSet::new(),
             settings,
         }

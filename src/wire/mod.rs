@@ -26,7 +26,6 @@ use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use log::{info, warn};
 
 use crate::bpf::intf;
-use crate::check::Host;
 use crate::hooks::HookStates;
 use crate::report::one_line;
 use settings::WireSettings;
@@ -120,7 +119,8 @@ impl Wire {
         };
         sort(SOCK_OPS.into(), self.sock_ops);
         for name in interfaces::wanted(&self.settings.interfaces, &self.settings.peers) {
-            let attached = self.interfaces.get(&name).is_some_and(|watched| watched.link.is_some());
+            let there = |watched: &Watched| watched.link.is_some() && index_of(&name) == Some(watched.index);
+            let attached = self.interfaces.get(&name).is_some_and(there);
             sort(format!("{XDP}:{name}"), attached);
         }
         states
@@ -181,8 +181,8 @@ impl Wire {
 }
 
 /// Loads the programs, or warns that they do not load: see [`Wire::load`].
-pub fn load(settings: &WireSettings, host: &Host) -> Option<Wire> {
-    let wire = Wire::load(settings, host.cgroup_root().as_deref());
+pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Option<Wire> {
+    let wire = Wire::load(settings, cgroup_root);
     let warn = |error| warn!("no epoch is sent or heard, the rest works: {}", one_line(&format!("{error:#}")));
     wire.map_err(warn).ok()
 }

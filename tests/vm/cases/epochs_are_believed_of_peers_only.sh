@@ -1,0 +1,31 @@
+#!/bin/bash
+# Epochs of who is no peer are refused, and who does not answer is told no more of them; with a key they cross the wire as
+# well. Nothing is left when the scheduler is killed.
+. "$(dirname -- "$0")/../case.sh"
+. "$(dirname -- "$0")/../wire.sh"
+
+join
+for cpu in 0 1; do hog taskset -c $cpu; done
+
+# The other end has a peer here, and is none.
+start --gate epochs --peer $near/32 --interface wire0
+passed 3
+(( sent > 0 )) || fail "the other end tells its peer nothing"
+# Sixty-four, on the connection whose other end is known: that of the one over IPv6 is not.
+(( sent <= 64 )) || fail "it goes on telling who does not answer"
+is "$heard $adopted" "0 0" "heard and adopted:"
+(( refused > 0 )) || fail "nobody has refused it"
+stop
+
+(umask 077 && printf '%032x\n' 12345 >"$tmp/key")
+start --gate epochs --peer 10.77.1.0/24 --peer fd77::/64 --interface auto --cluster-key "$tmp/key"
+passed 3
+heard_all
+! grep -E 'WARN|ERROR' "$tmp/log" || fail "the log has warnings"
+
+kill -KILL "$loader"
+unloaded() { [[ $(state) == disabled ]]; }
+eventually 20 unloaded || fail "the loader was killed, and the state is $(state)"
+gone() { [[ $(bpftool --json link | jq length) == 0 ]]; }
+eventually 20 gone || fail "links are left: $(bpftool link)"
+is "$(bpftool --json prog | jq -c '[.[].name // "" | select(startswith("on_"))]')" '[]' "programs left:"
