@@ -46,7 +46,7 @@ bench-policies: build
 	@tests/vm/bench-policies --peer
 
 reproduction: build
-	$(binary) sim paper all --out docs/reproduction --page docs/reproduction.md
+	$(binary) sim paper all --runs 2 --iterations 1000 --out docs/reproduction --page docs/reproduction.md
 
 lint: setup
 	$(CARGO) fmt --check

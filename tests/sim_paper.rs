@@ -79,6 +79,8 @@ fn the_page_has_every_figure_that_is_there() {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     assert!(!text.contains("## thesis-3-2"), "{text}");
+    // What is said of where we disagree.
+    assert!(text.contains("None of the readings tried") && !text.contains("the finest programs"), "{text}");
     assert!(text.find("## thesis-3-3").unwrap() < text.find("## dusseau-4").unwrap());
 }
 
@@ -95,7 +97,6 @@ fn errors_and_fields_of_the_csv_are_right() {
         series: vec![Series { panel: String::new(), name: "s".into(), points }],
         claims: vec![Claim::at_most("less \"than\" that", 2.0, 3.0)],
         made: String::new(),
-        disagreements: vec![],
     };
     assert_eq!(figure.errors(), [0.25]);
     let wanted = "kind,panel,name,x,column,ours,ci90,paper,sense,error\npoint,,s,0,\"a, b\",1.5,0.5,2,about,-0.25\n\

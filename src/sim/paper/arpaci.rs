@@ -65,7 +65,6 @@ fn figure(name: &str, title: &str, x: &str, ran: &[Ran], how: &How) -> Figure {
         series: slowdowns(ran),
         claims: vec![],
         made: how.made_of_jobs(),
-        disagreements: vec![],
     }
 }
 

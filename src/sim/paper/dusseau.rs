@@ -61,7 +61,6 @@ fn figure(name: &str, title: &str, ran: &[Ran], how: &How) -> Figure {
         series: slowdowns(ran),
         claims: vec![],
         made: how.made_of_jobs(),
-        disagreements: vec![],
     }
 }
 
@@ -129,12 +128,6 @@ pub fn figure_5(how: &How) -> Figure {
         ),
         Claim::about("reads that end while their process spins, g = 100 us: \"99%\" (5.1)", 0.99, reads),
     ];
-    figure.disagreements.push(
-        "Runs fall into one of two states. Those whose processes find together stay at 1.05 to 1.4; in the others each process spins \
-         through a switch at each barrier and sleeps just before it ends. If who is woken goes before its equals, all runs find \
-         together and are below 1.2, and Figure 4 is lost; if behind them, as here, too few do. The truth is between the two."
-            .into(),
-    );
     figure
 }
 
@@ -209,13 +202,8 @@ pub fn figure_10(how: &How) -> Figure {
         Claim::at_most("the largest slowdown other than at v = V = 2 ms", 1.35, worst(&ran, |cell| !at_v(cell))),
         Claim::about("v of the largest slowdown, us: \"near V\" (6.3)", 2000.0, imbalance_of_worst(&ran)),
     ];
-    figure.disagreements.push(AT_ONE_MS.into());
     figure
 }
-
-const AT_ONE_MS: &str = "At g = 1 ms and v = 2 g = V = 10 CS it is 1.6 to 1.7 for the paper's 1.35. The estimate is of waits, \
-    which include a round trip, and so passes V before v does; then processes spin for S only and lose each other. The oracle, \
-    which knows v and spins, is no better there, so that is not all of it.";
 
 /// `adaptive-global`, with the clocks of all nodes ticking together.
 pub fn figure_11(how: &How) -> Figure {
@@ -227,7 +215,6 @@ pub fn figure_11(how: &How) -> Figure {
         Claim::at_most("the largest slowdown: \"only 15% slower\" (7.1)", 1.15, worst(&ran, everywhere)),
         Claim::about("the largest slowdown of g = 100 us: \"identical to coscheduling\" (7.1)", 1.0, finest),
     ];
-    figure.disagreements.push(AT_ONE_MS.into());
     figure
 }
 
@@ -245,11 +232,5 @@ pub fn figure_12(how: &How) -> Figure {
         let what = format!("NEWS, {}: over that of SVR4: \"two to three times\" (abstract)", label(granularity_us));
         figure.claims.push(Claim::about(what, 2.5, ratio(granularity_us)));
     }
-    figure.disagreements.push(
-        "The quantum is not in the text. With one tick of 10 ms it comes near what the text says; with 20 ms most slowdowns are below \
-         2, with 100 ms it is no worse than SVR4. At g = 1 ms the ratio is smaller than two since SVR4 is worse there than in the \
-         paper (Figure 10)."
-            .into(),
-    );
     figure
 }

@@ -135,8 +135,6 @@ pub struct Figure {
     pub claims: Vec<Claim>,
     /// How it was made: seed, runs, lengths.
     pub made: String,
-    /// Where we disagree: what was tried, and what explains it. A paragraph each.
-    pub disagreements: Vec<String>,
 }
 
 impl Figure {

@@ -3,6 +3,7 @@
 
 mod arpaci;
 mod cells;
+mod disagreements;
 mod dusseau;
 mod dusseau_tables;
 pub mod figure;

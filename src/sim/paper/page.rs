@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::disagreements::disagreements;
 use super::figure::{Claim, Figure, Series, number};
 
 const HEAD: &str = "# The papers' results, and ours
@@ -26,7 +27,11 @@ pub fn page(figures: &[Figure], pictures: &str) -> String {
             None => (String::new(), String::new()),
         };
         let cells = if errors.is_empty() { String::new() } else { errors.len().to_string() };
-        let (count, farthest) = (claims.len(), percent(farthest));
+        let (count, farthest) = if claims.is_empty() {
+            (String::new(), String::new())
+        } else {
+            (claims.len().to_string(), percent(farthest))
+        };
         let _ =
             writeln!(text, "| [{name}](#{name}) | {title} | {count} | {farthest} | {cells} | {median} | {largest} |");
     }
@@ -46,7 +51,7 @@ fn unsigned(share: f64) -> String {
 }
 
 fn section(figure: &Figure, pictures: &str) -> String {
-    let Figure { name, title, made, claims, disagreements, .. } = figure;
+    let Figure { name, title, made, claims, .. } = figure;
     let mut text = format!(
         "\n## {name}\n\n{title}; {made}. [Data]({pictures}/{name}.csv).\n\n![{title}]({pictures}/{name}.svg)\n"
     );
@@ -58,7 +63,7 @@ fn section(figure: &Figure, pictures: &str) -> String {
         }
     }
     text += &cells(&figure.series);
-    disagreements.iter().fold(text, |text, paragraph| text + "\n" + paragraph + "\n")
+    disagreements(name).iter().fold(text, |text, paragraph| text + "\n" + paragraph + "\n")
 }
 
 /// The cells of a table: ours, and the paper's in brackets.
