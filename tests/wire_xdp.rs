@@ -179,7 +179,7 @@ fn what_is_not_ours_notes_nothing() {
             ("another kind", changed(54, 254)),
             ("another length", changed(55, 18)),
             ("another ExID", changed(57, 0x5d)),
-            ("a year ago", options(&option(present() - (365 * 86_400 * 1_000_000_000u64 >> 14 << 16)))),
+            ("a year ago", options(&option(present() - (((365 * 86_400 * 1_000_000_000u64) >> 14) << 16)))),
             ("the last epoch of all", options(&option(u64::MAX))),
             ("three tags", self::packet(&[[0x81, 0]; 3], false, 0, &epoch)),
             ("behind the end of options", options(&[&[0], &epoch[..]].concat())),

@@ -26,8 +26,10 @@ use crate::report::usage;
 
 const ITERATIONS: Range<u32> = Range::new(1, 100_000_000, "a whole number");
 
-/// Every figure, and what makes it.
-const FIGURES: [(&str, fn(&How) -> Figure); 17] = [
+/// The name of a figure, and what makes it.
+type Maker = (&'static str, fn(&How) -> Figure);
+
+const FIGURES: [Maker; 17] = [
     ("thesis-3-2", |_| thesis::figure_3_2()),
     ("thesis-3-3", |_| thesis::figure_3_3()),
     ("thesis-3-4", thesis::figure_3_4),
@@ -130,7 +132,7 @@ fn known() -> String {
     FIGURES.map(|(name, _)| name).join(", ")
 }
 
-fn chosen(names: &[String]) -> Result<Vec<(&'static str, fn(&How) -> Figure)>> {
+fn chosen(names: &[String]) -> Result<Vec<Maker>> {
     if let Some(name) = names.iter().find(|name| *name != "all" && !FIGURES.iter().any(|(known, _)| known == name)) {
         return Err(usage(format!("unknown figure '{name}' (known: {}, all)", known())));
     }
