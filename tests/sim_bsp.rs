@@ -2,13 +2,16 @@
 //! Claim: `sim bsp` does with small workloads what can be reckoned by hand, learns what Dusseau's processes learn, and holds
 //! itself to a kilobyte for each task.
 
+use bsp::{on_svr4, run};
 use common::{error_of, scx_cosched};
 use scx_cosched::bpf::intf::cosched_wait_history;
-use scx_cosched::sim::bsp::{Outcome, Scheduler, Setup, Wakeup, simulate};
+use scx_cosched::sim::bsp::{Scheduler, Setup, Wakeup};
 use scx_cosched::sim::jobs::{Pattern, Program};
 use scx_cosched::sim::policy::{Costs, NEW_HISTORY, WaitFor, WaitRule, Waits};
 use serde_json::Value;
 
+#[path = "common/bsp.rs"]
+mod bsp;
 mod common;
 
 const US: u64 = 1_000;
@@ -19,22 +22,7 @@ fn setup(pattern: Pattern, nodes: u32, jobs: u32, iterations: u32, wait: WaitRul
     let program =
         Program { pattern, processes: nodes, granularity_ns: 100 * US, imbalance_ns: 0, gap_ns: 8 * US, iterations };
     let costs = Costs { latency_ns: 10 * US, switch_ns: 50 * US, spin_ns: 1000 * US, ..Costs::default() };
-    Setup {
-        nodes,
-        jobs,
-        program,
-        costs,
-        wait,
-        scheduler: Scheduler::Svr4,
-        wakeup: Wakeup::Urgent,
-        aligned: false,
-        has_clocks: true,
-        spread_roots: false,
-    }
-}
-
-fn run(setup: &Setup) -> Outcome {
-    simulate(setup, 1, &mut |_, _| {})
+    on_svr4(jobs, program, costs, wait)
 }
 
 #[test]

@@ -4,12 +4,15 @@
 //!
 //! Which of the paper's numbers are missed is in docs/simulator.md.
 
+use bsp::{on_svr4, run};
 use common::{error_of, scx_cosched};
-use scx_cosched::sim::bsp::{Outcome, Scheduler, Setup, Wakeup, simulate};
+use scx_cosched::sim::bsp::{Outcome, Setup, Wakeup};
 use scx_cosched::sim::jobs::{Pattern, Program};
 use scx_cosched::sim::policy::{Costs, NEW_HISTORY, WaitFor, WaitRule, Waits};
 use serde_json::Value;
 
+#[path = "common/bsp.rs"]
+mod bsp;
 mod common;
 
 const US: u64 = 1_000;
@@ -26,18 +29,7 @@ fn continuous(switch_us: u64, gap_us: u64, wait: WaitRule) -> Setup {
     };
     let (latency_ns, switch_ns) = (10 * US, switch_us * US);
     let costs = Costs { latency_ns, switch_ns, barrier_spin_ns: Some(20 * US + 2 * switch_ns), ..Costs::default() };
-    Setup {
-        nodes: 32,
-        jobs: 3,
-        program,
-        costs,
-        wait,
-        scheduler: Scheduler::Svr4,
-        wakeup: Wakeup::Ordinary,
-        aligned: false,
-        has_clocks: true,
-        spread_roots: false,
-    }
+    Setup { wakeup: Wakeup::Ordinary, ..on_svr4(3, program, costs, wait) }
 }
 
 /// The bulk-synchronous jobs of section 5.1: balanced, four neighbours, this long between barriers.
@@ -45,10 +37,6 @@ fn bulk_synchronous(switch_us: u64, granularity_us: u64) -> Setup {
     let setup = continuous(switch_us, 8, WaitRule::Fixed);
     let (pattern, granularity_ns, iterations) = (Pattern::News, granularity_us * US, 2000);
     Setup { program: Program { pattern, granularity_ns, iterations, ..setup.program }, ..setup }
-}
-
-fn run(setup: &Setup) -> Outcome {
-    simulate(setup, 1, &mut |_, _| {})
 }
 
 fn with_spin(mut setup: Setup, spin_us: u64) -> Outcome {

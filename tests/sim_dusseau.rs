@@ -4,9 +4,16 @@
 //!
 //! How the tables are read, and which numbers of the paper are missed, is in docs/simulator.md.
 
-use scx_cosched::sim::bsp::{Outcome, Scheduler, Setup, Wakeup, simulate};
+use bsp::{on_svr4, run};
+use scx_cosched::sim::bsp::{Scheduler, Setup};
 use scx_cosched::sim::jobs::{Pattern, Program};
+use scx_cosched::sim::paper::dusseau_tables::{
+    FIGURE_4_BARRIER, FIGURE_4_NEWS, FIGURE_13_BARRIER, FIGURE_13_NEWS, Table,
+};
 use scx_cosched::sim::policy::{Costs, WaitRule};
+
+#[path = "common/bsp.rs"]
+mod bsp;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -17,33 +24,6 @@ const ROWS: [(u64, u64); 4] = [(100, 50), (10, 50), (100, 200), (10, 200)];
 const COLUMNS: [(u64, f64); 6] =
     [(100, 0.25), (100, 1.5), (5_000, 0.25), (5_000, 1.5), (500_000, 0.25), (500_000, 1.5)];
 
-type Table = [[f64; 6]; 4];
-
-const FIGURE_4_BARRIER: Table = [
-    [1.05, 1.01, 0.97, 0.82, 0.93, 0.80],
-    [2.29, 1.62, 1.01, 0.83, 0.92, 0.82],
-    [2.89, 2.43, 1.07, 0.95, 0.93, 0.81],
-    [6.83, 4.70, 1.09, 0.96, 0.94, 0.80],
-];
-const FIGURE_4_NEWS: Table = [
-    [0.96, 0.96, 1.01, 0.88, 0.91, 0.81],
-    [3.64, 3.08, 1.11, 0.94, 0.93, 0.79],
-    [3.07, 2.93, 1.36, 1.18, 0.93, 0.80],
-    [13.1, 10.8, 1.50, 1.27, 0.93, 0.81],
-];
-const FIGURE_13_BARRIER: Table = [
-    [1.09, 1.08, 1.00, 0.83, 0.92, 0.81],
-    [1.01, 1.06, 1.01, 0.84, 0.93, 0.77],
-    [1.12, 1.05, 1.07, 0.94, 0.93, 0.81],
-    [1.08, 1.07, 1.07, 0.95, 0.94, 0.81],
-];
-const FIGURE_13_NEWS: Table = [
-    [1.26, 1.21, 1.03, 0.91, 0.92, 0.80],
-    [1.02, 1.23, 1.03, 0.93, 0.93, 0.79],
-    [1.12, 1.10, 1.11, 1.09, 0.94, 0.81],
-    [1.12, 1.09, 1.13, 1.10, 0.93, 0.81],
-];
-
 /// Three jobs on 32 nodes, as long as the paper's up to `most` iterations.
 fn setup(pattern: Pattern, (granularity_us, imbalance): (u64, f64), wait: WaitRule, most: u32) -> Setup {
     let (granularity_ns, gap_ns) = (granularity_us * US, 8 * US);
@@ -51,22 +31,7 @@ fn setup(pattern: Pattern, (granularity_us, imbalance): (u64, f64), wait: WaitRu
     let mut program = Program { pattern, processes: 32, granularity_ns, imbalance_ns, gap_ns, iterations: 1 };
     program.iterations = (10e9 / program.iteration_ns(10 * US)).clamp(1.0, f64::from(most)) as u32;
     let costs = Costs { latency_ns: 10 * US, switch_ns: 200 * US, spin_ns: 400 * US, imbalance_ns, ..Costs::default() };
-    Setup {
-        nodes: 32,
-        jobs: 3,
-        program,
-        costs,
-        wait,
-        scheduler: Scheduler::Svr4,
-        wakeup: Wakeup::Urgent,
-        aligned: false,
-        has_clocks: true,
-        spread_roots: false,
-    }
-}
-
-fn run(setup: &Setup) -> Outcome {
-    simulate(setup, 1, &mut |_, _| {})
+    on_svr4(3, program, costs, wait)
 }
 
 /// By how much each cell is off, as a share of the paper's.

@@ -17,6 +17,8 @@ pub use scx_cosched::bpf::intf::{
     cosched_wait_COSCHED_WAIT_SPIN_YIELD as SPIN_YIELD, cosched_wait_history, cosched_window,
 };
 use scx_cosched::native;
+pub use scx_cosched::sim::policy::NEW_HISTORY as NEW;
+use scx_cosched::sim::policy::NOTHING;
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -33,23 +35,12 @@ pub const POLICY: cosched_policy = cosched_policy {
     arrival: DEMAND,
     gate: ALWAYS,
     wait: BUSY,
-    spin: 0,
-    choice: 0,
-    residual_slice: 0,
     slice_ns: 20 * MS,
     interval_ns: MS,
-    h_ns: 0,
-    rate_constant_ns: 0,
-    rate_exponent: 0,
-    target_permille: 1000,
-    spin_ns: 0,
-    latency_ns: 0,
-    overhead_ns: 0,
-    switch_ns: 0,
     recheck_ns: 50 * MS,
     quantum_ns: 100 * MS,
     rows: 5,
-    epochs: 0,
+    ..NOTHING
 };
 
 /// Of a task that has never run, on a CPU where nobody has.
@@ -68,10 +59,6 @@ pub const IDLE: cosched_demand = cosched_demand {
     message_epoch: 0,
     node_epoch: 0,
 };
-
-/// Of a task that was never seen to wait.
-pub const NEW: cosched_wait_history =
-    cosched_wait_history { skips: 0, skips_left: 0, waits_us: [0; 20], nr_waits: 0, estimate_us: 0, heard_us: 0 };
 
 /// The name of the gate's answer.
 pub fn reason(policy: &cosched_policy, demand: &cosched_demand) -> &'static str {

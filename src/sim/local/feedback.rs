@@ -6,20 +6,13 @@
 //! that the paper names the quanta are those of Solaris.
 
 use super::levels::Levels;
-use super::{LocalScheduler, Slot};
+use super::{LocalScheduler, Slot, svr4};
 
 const TICK_NS: u64 = 1_000_000;
 const TOP: u8 = 59;
 
 fn quantum_ticks(level: u8) -> u16 {
-    match level {
-        0..=9 => 200,
-        10..=19 => 160,
-        20..=29 => 120,
-        30..=39 => 80,
-        40..=58 => 40,
-        _ => 20,
-    }
+    10 * u16::from(svr4::quantum_ticks(level))
 }
 
 #[derive(Clone, Debug)]

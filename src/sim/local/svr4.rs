@@ -25,15 +25,19 @@ struct Row {
     waited: u8,
 }
 
-const fn row(level: u8) -> Row {
-    let quantum = match level {
+/// How long a quantum is on `level`, in ticks of 10 ms.
+pub(super) const fn quantum_ticks(level: u8) -> u8 {
+    match level {
         0..=9 => 20,
         10..=19 => 16,
         20..=29 => 12,
         30..=39 => 8,
         40..=58 => 4,
         _ => 2,
-    };
+    }
+}
+
+const fn row(level: u8) -> Row {
     let slept = match level {
         0..=34 => 50 + level / 10,
         35..=39 => 54,
@@ -43,7 +47,7 @@ const fn row(level: u8) -> Row {
         _ => 59,
     };
     let waited = if level >= 49 { 59 } else { slept };
-    Row { quantum, expired: level.saturating_sub(10), slept, waited }
+    Row { quantum: quantum_ticks(level), expired: level.saturating_sub(10), slept, waited }
 }
 
 const TABLE: [Row; 60] = {

@@ -13,28 +13,33 @@ const ROWS: [(f64, f64); 4] = [(50.0, 100.0), (50.0, 10.0), (200.0, 100.0), (200
 const COLUMNS: [(f64, f64); 6] =
     [(100.0, 0.25), (100.0, 1.5), (5_000.0, 0.25), (5_000.0, 1.5), (500_000.0, 0.25), (500_000.0, 1.5)];
 
-/// The paper's slowdowns of a pattern.
-type Table = [[f64; 6]; 4];
+/// The paper's slowdowns of a pattern: rows of context switch and latency, 50 and 100, 50 and 10, 200 and 100, 200 and 10 us;
+/// columns of granularity and imbalance, 100 us, 5 ms and 500 ms, each with 0.25 and 1.5 times itself.
+pub type Table = [[f64; 6]; 4];
 
-const FIGURE_4_BARRIER: Table = [
+/// Figure 4, immediate blocking, BARRIER.
+pub const FIGURE_4_BARRIER: Table = [
     [1.05, 1.01, 0.97, 0.82, 0.93, 0.80],
     [2.29, 1.62, 1.01, 0.83, 0.92, 0.82],
     [2.89, 2.43, 1.07, 0.95, 0.93, 0.81],
     [6.83, 4.70, 1.09, 0.96, 0.94, 0.80],
 ];
-const FIGURE_4_NEWS: Table = [
+/// Figure 4, immediate blocking, NEWS.
+pub const FIGURE_4_NEWS: Table = [
     [0.96, 0.96, 1.01, 0.88, 0.91, 0.81],
     [3.64, 3.08, 1.11, 0.94, 0.93, 0.79],
     [3.07, 2.93, 1.36, 1.18, 0.93, 0.80],
     [13.1, 10.8, 1.50, 1.27, 0.93, 0.81],
 ];
-const FIGURE_13_BARRIER: Table = [
+/// Figure 13, implicit scheduling, BARRIER.
+pub const FIGURE_13_BARRIER: Table = [
     [1.09, 1.08, 1.00, 0.83, 0.92, 0.81],
     [1.01, 1.06, 1.01, 0.84, 0.93, 0.77],
     [1.12, 1.05, 1.07, 0.94, 0.93, 0.81],
     [1.08, 1.07, 1.07, 0.95, 0.94, 0.81],
 ];
-const FIGURE_13_NEWS: Table = [
+/// Figure 13, implicit scheduling, NEWS.
+pub const FIGURE_13_NEWS: Table = [
     [1.26, 1.21, 1.03, 0.91, 0.92, 0.80],
     [1.02, 1.23, 1.03, 0.93, 0.93, 0.79],
     [1.12, 1.10, 1.11, 1.09, 0.94, 0.81],
@@ -82,13 +87,13 @@ fn table(name: &str, title: &str, cells: Vec<Cell>, how: &How) -> Figure {
 }
 
 /// Immediate blocking.
-pub fn figure_4(how: &How) -> Figure {
+pub(super) fn figure_4(how: &How) -> Figure {
     let cells = cells(WaitRule::Immediate, &FIGURE_4_BARRIER, &FIGURE_4_NEWS, how);
     table("dusseau-4", "immediate blocking against coscheduling", cells, how)
 }
 
 /// `adaptive-global`.
-pub fn figure_13(how: &How) -> Figure {
+pub(super) fn figure_13(how: &How) -> Figure {
     let cells = cells(WaitRule::AdaptiveGlobal, &FIGURE_13_BARRIER, &FIGURE_13_NEWS, how);
     let mut figure = table("dusseau-13", "implicit scheduling against coscheduling", cells, how);
     figure.claims.push(Claim::at_most(

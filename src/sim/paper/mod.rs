@@ -5,7 +5,7 @@ mod arpaci;
 mod cells;
 mod disagreements;
 mod dusseau;
-mod dusseau_tables;
+pub mod dusseau_tables;
 pub mod figure;
 mod page;
 mod plot;
@@ -29,6 +29,7 @@ const ITERATIONS: Range<u32> = Range::new(1, 100_000_000, "a whole number");
 /// The name of a figure, and what makes it.
 type Maker = (&'static str, fn(&How) -> Figure);
 
+/// Every figure.
 const FIGURES: [Maker; 17] = [
     ("thesis-3-2", |_| thesis::figure_3_2()),
     ("thesis-3-3", |_| thesis::figure_3_3()),
