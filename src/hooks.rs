@@ -5,6 +5,8 @@
 //! attach is therefore a warning with its consequence, never a reason not to run.
 
 use std::ffi::{CString, OsStr};
+use std::thread::sleep;
+use std::time::Duration;
 
 use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf__find_by_name_kind};
 use libbpf_rs::{AsRawLibbpf, Btf, Link, Object, OpenObject};
@@ -15,6 +17,9 @@ use crate::report::one_line;
 
 /// Programs whose name starts like this are hooks; others belong to the scx library.
 const PREFIX: &str = "on_";
+
+/// Between two hooks. To attach or detach one, the kernel patches its text on all CPUs; without a pause these halts add up.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A tracing program and the kernel function that it observes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +139,7 @@ impl Hooks {
                 Ok(link) => {
                     self.links.push(link);
                     self.states.attached.push(hook.name);
+                    sleep(PAUSE);
                 }
                 Err(error) => {
                     let error = one_line(&format!("{error:#}"));
@@ -147,7 +153,10 @@ impl Hooks {
 
     /// Detaches them all.
     pub fn rest(&mut self, object: &Object) {
-        self.links.clear();
+        for link in self.links.drain(..) {
+            drop(link);
+            sleep(PAUSE);
+        }
         self.states = HookStates::default();
         for program in object.progs() {
             let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
