@@ -6,23 +6,43 @@
 #   make bench-local what "local" costs against EEVDF on hackbench (about 5 minutes)
 #   make soak       a million messages to parked tasks, and a thousand switches of the policy: half an hour
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
+#   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too (about 25 minutes)
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
 #   make lint       formatting and warnings
-#   make install    into $(DESTDIR)$(PREFIX)/bin
+#   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
 
 PREFIX ?= /usr/local
 CARGO ?= cargo
-binary := target/release/scx_cosched
+out := target/release
+binary := $(out)/scx_cosched
 
-.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies reproduction lint install clean
+# libcosched: programs that say when they wait (docs/hints.md), and the one that tests it.
+hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
+hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
+shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
+
+.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi reproduction lint install clean
 
 all: build
 
 setup:
 	@tests/setup
 
-build: setup
+$(hints): | setup
+
+build: setup $(hints)
 	$(CARGO) build --release --locked
+
+$(out)/libcosched.so.0: hints/cosched.c hints/cosched.h hints/hint.h
+	@mkdir -p $(@D)
+	$(CC) $(shared_flags) -Wl,-soname,$(@F) -o $@ hints/cosched.c
+
+$(out)/libcosched_mpi.so: hints/mpi.c hints/cosched.c hints/cosched.h hints/hint.h
+	@mkdir -p $(@D)
+	$(CC) $(shared_flags) -Wl,-soname,$(@F) -o $@ hints/mpi.c hints/cosched.c -ldl
+
+$(out)/hinter: tests/vm/hinter.c $(out)/libcosched.so.0
+	$(CC) $(hints_flags) -pthread -Wl,-rpath,'$$ORIGIN' -o $@ $^
 
 demo: build
 	@tests/vm/demo target/demo
@@ -45,6 +65,9 @@ bench-local: build
 bench-policies: build
 	@tests/vm/bench-policies --peer
 
+bench-mpi: build
+	@tests/vm/bench-mpi
+
 reproduction: build
 	$(binary) sim paper all --runs 2 --iterations 1000 --out docs/reproduction --page docs/reproduction.md
 
@@ -54,6 +77,10 @@ lint: setup
 
 install: build
 	install -D -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/scx_cosched
+	install -D -m 644 hints/cosched.h $(DESTDIR)$(PREFIX)/include/cosched.h
+	install -D -m 755 $(out)/libcosched.so.0 $(DESTDIR)$(PREFIX)/lib/libcosched.so.0
+	ln -sf libcosched.so.0 $(DESTDIR)$(PREFIX)/lib/libcosched.so
+	install -m 755 $(out)/libcosched_mpi.so $(DESTDIR)$(PREFIX)/lib/libcosched_mpi.so
 
 clean:
 	$(CARGO) clean

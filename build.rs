@@ -14,8 +14,11 @@ fn main() {
         .extra_warnings(true)
         .compile("cosched_policies");
 
+    // libcosched, for programs in Rust (src/hints/client.rs); as a library of its own it is built by the Makefile.
+    cc::Build::new().file("hints/cosched.c").warnings_into_errors(true).extra_warnings(true).compile("cosched_hints");
+
     // Headers reach these builds from both directories, which the builders do not all notice.
-    for dir in ["policies", "bpf"] {
+    for dir in ["policies", "bpf", "hints"] {
         println!("cargo:rerun-if-changed={dir}");
     }
 }

@@ -45,6 +45,7 @@ struct cpu_ctx {
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
 	u32 unpark;		/* a task in this CPU's queue is parked no longer, and not yet back in its place */
 	u64 parked_looked_at;	/* when somebody in this CPU's queue was last seen to be parked; 0: nobody is */
+	u32 hinted;		/* a task in this CPU's queue gives hints, or did a moment ago (pulse.bpf.h) */
 	u32 pulse;		/* the timer is set */
 	u32 beats;		/* it has run out, and what is due is being done: a tick may come in between */
 } __attribute__((aligned(128)));	/* cache lines are fetched in pairs, and none is another CPU's */

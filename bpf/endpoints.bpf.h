@@ -84,14 +84,14 @@ static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*tes
 }
 
 /*
- * Is a message for @tctx waiting at one of the sockets that it remembers?
+ * Is a message for @tctx waiting at one of the sockets that it remembers, or does it say that there is one?
  *
  * Not static: the verifier walks through a static function once for each path to each of its callers, and through
  * one that is not only once. With this and demand_granted() static it took minutes to load the scheduler.
  */
 __noinline bool has_message(const struct task_ctx *tctx __arg_nonnull)
 {
-	return any_endpoint(tctx, holds_message) || tctx->more_endpoints;
+	return any_endpoint(tctx, holds_message) || tctx->more_endpoints || hints_message(tctx);
 }
 
 /* Has @tctx read a message that it has not answered? Ask when it is stopped: TCP forgets in some 40 ms. */

@@ -144,6 +144,8 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	bound_debt(tctx, cctx);
 	update_sums(tctx);
 	set_state(tctx, TASK_QUEUED);	/* after its CPU is known: see demand.bpf.h */
+	if (tctx->hint_page)
+		WRITE_ONCE(cctx->hinted, 1);
 
 	if (tctx->park == PARK_WANTED && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
 		return;

@@ -15,6 +15,7 @@
 #include "../policies/policy.h"
 #include "../policies/window.h"
 #include "../policies/wire.h"
+#include "../hints/hint.h"
 
 #define COSCHED_COUNTER_ENUM(name, help) COSCHED_COUNTER_##name,
 enum cosched_counter {
@@ -94,6 +95,15 @@ struct cosched_event {
 	u32 flags;			/* enum cosched_event_flag */
 	u32 reserved;
 	char comm[COSCHED_COMM_LEN];
+};
+
+/* Where a thread gives its hints (hints.bpf.h). */
+struct cosched_hint_place {
+	u64 page;			/* key of the page of its process */
+	u32 process;			/* both as the first namespace of processes has them */
+	u32 thread;
+	u32 slot;
+	u32 reserved;
 };
 
 /* A network of peers, the key of a trie: IPv4 as ::ffff:a.b.c.d. */

@@ -19,6 +19,7 @@
  *	fair.bpf.h	the fair order: per-CPU queues by virtual time
  *	jobs.bpf.h	what each job used, and what its share would have been
  *	trace.bpf.h	arrivals, decisions and switches for somebody who looks
+ *	hints.bpf.h	what programs say of their waits themselves
  *	endpoints.bpf.h	has a task a message, or a question to answer
  *	polls.bpf.h	is a task in the middle of a receive
  *	park.bpf.h	one that polls in vain leaves its CPU until a message comes
@@ -35,7 +36,7 @@
  *	main.bpf.c	tasks and cgroups come and go; the table of callbacks
  *
  * Where it hurts: slices end at a timer tick, so two nodes that started together end up to a tick apart;
- * a receiver that spins in user space on shared memory is invisible; the fair order is kept per CPU, and
+ * a receiver that spins in user space on shared memory is invisible unless it gives hints; the fair order is kept per CPU, and
  * only idle CPUs balance, so long-run fairness between CPUs is as good as the initial placement.
  */
 #include <scx/common.bpf.h>
@@ -62,6 +63,7 @@ UEI_DEFINE(uei);
 #include "fair.bpf.h"
 #include "jobs.bpf.h"
 #include "trace.bpf.h"
+#include "hints.bpf.h"
 #include "endpoints.bpf.h"
 #include "polls.bpf.h"
 #include "park.bpf.h"
@@ -103,7 +105,10 @@ void BPF_STRUCT_OPS(cosched_exit_task, struct task_struct *p, struct scx_exit_ta
 {
 	struct task_ctx *tctx = task_ctx_of(p);
 
-	if (tctx && !args->cancelled)
+	if (!tctx)
+		return;
+	forget_hint(tctx);
+	if (!args->cancelled)
 		account(p, tctx, 0, 0, true);
 }
 

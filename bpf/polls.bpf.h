@@ -20,8 +20,8 @@
  * Such a look also finds who reads a socket, for one that neither made it nor ever sleeps there. It cannot write to
  * the socket's storage, for which it has no reference, so it leaves a note that the next arrival takes up.
  *
- * Where it hurts: a receiver that looks for messages in memory alone is not seen, and one that seldom enters the
- * kernel, seldom. On an architecture whose registers are not known here nobody is seen to poll.
+ * Where it hurts: a receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h), and
+ * one that seldom enters the kernel, seldom. On an architecture whose registers are not known here nobody is seen to poll.
  */
 #ifndef COSCHED_POLLS_BPF_H
 #define COSCHED_POLLS_BPF_H
@@ -154,7 +154,8 @@ static enum look what_does(struct task_struct *p, const struct task_ctx *tctx, u
 /* Has @tctx, which runs, had a message to read since its wait began? */
 static bool may_have_read(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	return tctx->had_message || tctx->wait_messages != cctx->messages || tctx->streams_read != streams_read(tctx);
+	return tctx->had_message || tctx->wait_messages != cctx->messages || tctx->streams_read != streams_read(tctx) ||
+	       tctx->hint_waits != hinted_waits(tctx);
 }
 
 /*
@@ -197,6 +198,11 @@ static enum look look_at(struct task_struct *p, struct task_ctx *tctx, const str
 	enum look look = what_does(p, tctx, &inside);
 
 	note_inside(tctx, cctx, inside);
+	/* One that says so waits at each look, but for what it is seen to do meanwhile, send say. */
+	if (look != LOOK_ELSEWHERE && hinted_waits(tctx) & 1) {
+		look = LOOK_RECEIVES;
+		tctx->polling = MAX_POLLING;
+	}
 	tctx->receives = look == LOOK_RECEIVES;
 	tctx->polling -= tctx->polling / 4;
 	if (look >= LOOK_BEGINS)
@@ -222,6 +228,7 @@ static void begin_watch(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	full_barrier();
 	tctx->had_message = has_message(tctx);
 	tctx->streams_read = streams_read(tctx);
+	tctx->hint_waits = hinted_waits(tctx);
 	tctx->park = PARK_NONE;
 }
 

@@ -39,10 +39,15 @@ static bool looks_matter(void)
 	return policy->wait != COSCHED_WAIT_BUSY || cosched_boosts(policy);
 }
 
-/* Likewise, and do messages come to @tctx? */
+/* Do messages come to @tctx, or does it say when it waits? */
+static bool is_known_to_wait(const struct task_ctx *tctx)
+{
+	return tctx->endpoints[0] || tctx->hint_page;
+}
+
 static bool is_watched(const struct task_ctx *tctx)
 {
-	return tctx->endpoints[0] && looks_matter();
+	return is_known_to_wait(tctx) && looks_matter();
 }
 
 /* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
@@ -57,7 +62,7 @@ static u64 next_pulse(const struct task_ctx *tctx, s32 cpu)
 	if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
 		return policy->interval_ns;
 	/* What a tick finds early enough needs no timer. */
-	if (cosched_wait_parks(policy) && tctx->endpoints[0] && policy->interval_ns < tick_ns())
+	if (cosched_wait_parks(policy) && is_known_to_wait(tctx) && policy->interval_ns < tick_ns())
 		return policy->interval_ns;
 	return 0;
 }
@@ -157,6 +162,35 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	if (policy->wait == COSCHED_WAIT_SPIN_YIELD)
 		boost_one(p, tctx, cctx, cpu, false);
 	end_slice(p, cctx, cpu);
+}
+
+/*
+ * Asks the gate for those in @cpu's queue who say that a message has come, which no event has told of. At each tick.
+ * O(tasks in the queue), and nothing at all while nobody there gives hints.
+ */
+static void hear_hints(struct cpu_ctx *cctx, s32 cpu)
+{
+	struct task_struct *p;
+
+	if (!READ_ONCE(cctx->hinted))
+		return;
+	WRITE_ONCE(cctx->hinted, 0);
+	bpf_for_each(scx_dsq, p, cpu, 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+
+		if (!tctx || !tctx->hint_page)
+			continue;
+		WRITE_ONCE(cctx->hinted, 1);
+		if (tctx->boost || tctx->denied || !hints_message(tctx))
+			continue;
+		tctx->message_wired = 0;
+		tctx->message_epoch = EPOCH_UNKNOWN;
+		tctx->message_slice_ns = 0;
+		if (arrivals_demand() && demand_granted(p, tctx, cctx, scx_bpf_now()))
+			request_boost(tctx);
+		else
+			unpark_on_arrival(tctx);
+	}
 }
 
 /* What is due on @cpu, on which @p runs. */

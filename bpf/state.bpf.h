@@ -166,6 +166,10 @@ struct task_ctx {
 	u64 message_slice_ns;	/* what was left of the sender's slice; 0: not known */
 	u32 message_wired;	/* it came from another machine, which sent an epoch */
 
+	/* Hints (hints.bpf.h). */
+	u64 hint_page;		/* of its process; 0: it gives none */
+	u32 hint_slot;
+
 	/* Waiting (waits.bpf.h, park.bpf.h). */
 	struct cosched_wait_history wait_history;
 	u32 park;		/* enum park */
@@ -176,6 +180,7 @@ struct task_ctx {
 	u32 streams_read;	/* streams_read() at wait_since */
 	u32 had_message;	/* there was one for it at wait_since, which it may have read since */
 	u64 wait_since;		/* when it last made progress, as far as is known */
+	u32 hint_waits;		/* hinted_waits() at wait_since */
 	u64 read_inside_at;	/* when a look found it inside a receive that may have read something; 0: the last did not */
 };
 

@@ -185,6 +185,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	if (!tctx)
 		return;
 	start_pulse(tctx, cctx, scx_bpf_task_cpu(p));
+	hear_hints(cctx, scx_bpf_task_cpu(p));
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
 		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p));
 	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !tctx->boosted);

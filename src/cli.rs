@@ -145,8 +145,13 @@ pub struct RunArgs {
     pub verbose: bool,
 
     /// Where the running scheduler is talked to. [default: /run/scx_cosched.sock]
-    #[arg(long, value_name = "PATH", value_parser = limits::control_socket)]
+    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
     pub control_socket: Option<PathBuf>,
+
+    /// Hear what programs of any user say of their waits (libcosched), through the socket PATH, which all may use. The
+    /// library looks for /run/scx_cosched-hints.sock. [default: nobody is heard]
+    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
+    pub hints_socket: Option<PathBuf>,
 }
 
 impl RunArgs {
@@ -172,6 +177,7 @@ impl RunArgs {
             exit_dump_len: self.exit_dump_len,
             verbose: self.verbose.then_some(true),
             control_socket: self.control_socket.clone(),
+            hints_socket: self.hints_socket.clone(),
         })
     }
 }
@@ -180,7 +186,7 @@ impl RunArgs {
 #[derive(Args, Debug)]
 pub struct CheckArgs {
     /// Where the running scheduler would be talked to. [default: /run/scx_cosched.sock]
-    #[arg(long, value_name = "PATH", value_parser = limits::control_socket)]
+    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
     pub control_socket: Option<PathBuf>,
 }
 
@@ -200,7 +206,7 @@ pub struct ClientArgs {
     pub json: bool,
 
     /// Where the running scheduler is talked to. [default: /run/scx_cosched.sock]
-    #[arg(long, value_name = "PATH", value_parser = limits::control_socket)]
+    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
     pub control_socket: Option<PathBuf>,
 }
 

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::calibration::Costs;
 use crate::cli::{ClientArgs, ListArgs, Look, RecommendArgs, SetArgs};
 use crate::control::{self, Question};
+use crate::hints::Hinted;
 use crate::jobs::JobView;
 use crate::policy::{CostsView, PolicyChange, PolicyView};
 use crate::recommend::{self, Advice, Confidence, Figures};
@@ -243,6 +244,9 @@ pub fn status_text(snapshot: &Snapshot) -> String {
         }),
     );
     fact("arrival to run", latency(snapshot));
+    if let Some(Hinted { threads, processes }) = snapshot.hinted {
+        fact("hints", format!("{threads} threads of {processes} processes say when they wait"));
+    }
     if snapshot.gang_skew.turns > 0 {
         fact("gang skew", gang_skew(&snapshot.gang_skew));
     }

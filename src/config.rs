@@ -51,6 +51,7 @@ struct Keys {
     exit_dump_len: Option<Spanned<i64>>,
     verbose: Option<Spanned<bool>>,
     control_socket: Option<Spanned<String>>,
+    hints_socket: Option<Spanned<String>>,
 }
 
 /// Reads the configuration file at `path`.
@@ -173,7 +174,8 @@ impl File<'_> {
     fn partial(&self, keys: Keys, overrides: Overrides) -> Result<Partial> {
         // A number goes through its text: one place, limits.rs, then says what is wrong with it.
         let dump = self.get("exit_dump_len", keys.exit_dump_len, |v| limits::EXIT_DUMP_LEN.parse(&v.to_string()))?;
-        let control = self.get("control_socket", keys.control_socket, |v| limits::control_socket(&v))?;
+        let control = self.get("control_socket", keys.control_socket, |v| limits::socket(&v))?;
+        let hints = self.get("hints_socket", keys.hints_socket, |v| limits::socket(&v))?;
         let node = self.get("node_number", keys.node_number, |v| wire::settings::NODE_NUMBER.parse(&v.to_string()))?;
         Ok(Partial {
             policy: self.get("policy", keys.policy, |name| presets::find(&name).map(|_| name))?,
@@ -192,6 +194,7 @@ impl File<'_> {
             exit_dump_len: value(dump),
             verbose: value(self.get("verbose", keys.verbose, Ok)?),
             control_socket: value(control),
+            hints_socket: value(hints),
         })
     }
 }

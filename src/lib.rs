@@ -19,6 +19,7 @@
 //! | [`check`] | what this kernel has and lacks |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
 //! | [`wire`] | epochs on the wire: XDP and sock_ops, loaded by aya |
+//! | [`hints`] | what programs say of their waits themselves |
 //! | [`totals`], [`jobs`], [`owners`], [`job_by`] | read the maps; the largest jobs and the rest; who owns a job, and what one is |
 //! | [`calibration`] | what messages and switches cost on this node |
 //! | [`gang`] | which row of the gang's matrix a job is in |
@@ -53,6 +54,7 @@ pub mod control;
 pub mod exporter;
 pub mod gang;
 pub mod given;
+pub mod hints;
 pub mod hooks;
 pub mod job_by;
 pub mod jobs;

@@ -55,8 +55,8 @@ pub const JOBS_TOP: Range<u32> = Range { min: 0, max: COSCHED_MAX_JOBS, what: "a
 /// A UNIX socket's path is at most this long (sockaddr_un), with its NUL.
 const SOCKET_PATH_MAX: usize = 108;
 
-/// Reads the path of the control socket: absolute, and short enough for a socket.
-pub fn control_socket(text: &str) -> Result<PathBuf, String> {
+/// Reads the path of a socket: absolute, and short enough.
+pub fn socket(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     if !path.is_absolute() {
         return Err("it takes an absolute path".into());
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_socket_path_is_absolute_and_short() {
-        assert!(control_socket("/run/a.sock").is_ok());
-        assert!(control_socket("a.sock").is_err());
-        assert!(control_socket(&format!("/{}", "a".repeat(107))).is_err());
+        assert!(socket("/run/a.sock").is_ok());
+        assert!(socket("a.sock").is_err());
+        assert!(socket(&format!("/{}", "a".repeat(107))).is_err());
     }
 }

@@ -66,7 +66,7 @@ type Out<'a> = DescriptorEncoder<'a>;
 
 impl Collector for View {
     fn encode(&self, mut out: DescriptorEncoder) -> Result<(), Error> {
-        let Snapshot { policy, hooks, memory, runnable, jobs, .. } = &self.0;
+        let Snapshot { policy, hooks, memory, runnable, hinted, jobs, .. } = &self.0;
         info(
             &mut out,
             "build",
@@ -82,6 +82,10 @@ impl Collector for View {
         gauge(&mut out, "runnable_tasks", "Tasks that are runnable on all CPUs", None, runnable.tasks as f64)?;
         let help = "Tasks that are runnable on the CPU that has most";
         gauge(&mut out, "runnable_tasks_max", help, None, f64::from(runnable.max))?;
+        let hinted = hinted.unwrap_or_default();
+        let help = "Processes that say when their threads wait";
+        gauge(&mut out, "hinted_processes", help, None, f64::from(hinted.processes))?;
+        gauge(&mut out, "hinted_threads", "Threads that say when they wait", None, f64::from(hinted.threads))?;
 
         let help = "Whether a hook observes its kernel function";
         let mut family = out.encode_descriptor("hook_attached", help, None, MetricType::Gauge)?;

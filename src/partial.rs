@@ -35,6 +35,8 @@ pub struct Partial {
     pub verbose: Option<bool>,
     /// `--control-socket`.
     pub control_socket: Option<PathBuf>,
+    /// `--hints-socket`.
+    pub hints_socket: Option<PathBuf>,
 }
 
 impl Partial {
@@ -54,6 +56,7 @@ impl Partial {
             exit_dump_len: self.exit_dump_len.or(other.exit_dump_len),
             verbose: self.verbose.or(other.verbose),
             control_socket: self.control_socket.or(other.control_socket),
+            hints_socket: self.hints_socket.or(other.hints_socket),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
+use crate::hints::{Change, Done};
 use crate::policy::{PolicyChange, PolicyView};
 use crate::snapshot::Snapshot;
 use crate::trace::tap::{Client, Opened};
@@ -23,6 +24,8 @@ pub enum Request {
     SetPolicy(PolicyChange, Sender<Result<PolicyView, String>>),
     /// Write events for this client: where, or one line that says why not.
     Trace(Arc<Client>, Sender<Result<Opened, String>>),
+    /// Take note of who gives hints, or one line that says why not.
+    Hint(Change, Sender<Result<Done, String>>),
     /// Unload the scheduler and end.
     Stop,
 }
@@ -60,6 +63,14 @@ impl Owner {
     /// One line that says who traces already, or what is wrong.
     pub fn trace(&self, client: &Arc<Client>) -> Result<Opened> {
         self.ask(|answer| Request::Trace(client.clone(), answer))
+    }
+
+    /// Has a process or thread that gives hints heard, or not any more.
+    ///
+    /// # Errors
+    /// One line that says what is wrong.
+    pub fn hint(&self, change: Change) -> Result<Done> {
+        self.ask(|answer| Request::Hint(change, answer))
     }
 
     /// Has the scheduler unloaded.

@@ -14,6 +14,7 @@ use crate::check::{self, Host};
 use crate::cli::RunArgs;
 use crate::control::{self, ControlSocket};
 use crate::exporter::Exporter;
+use crate::hints::server::HintSocket;
 use crate::monitor;
 use crate::policy::PolicyView;
 use crate::requests::Owner;
@@ -39,6 +40,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 
     // Before there are threads: see there. It is removed again however this ends.
     let control = ControlSocket::bind(&settings.control_socket)?;
+    let hints = settings.hints_socket.as_deref().map(HintSocket::bind).transpose()?;
     let (owner, requests) = Owner::new();
     stop_on_signals(owner.clone())?;
     scx_utils::try_set_rlimit_infinity();
@@ -48,6 +50,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 
     control.serve(owner.clone())?;
     exporter.serve(owner.clone())?;
+    if let Some(hints) = &hints {
+        hints.serve(owner.clone())?;
+    }
     let mut server = None;
     for _ in 0..RESTARTS_MAX {
         let ready = |policy: &PolicyView| announce(policy, stats, &owner, &mut server);

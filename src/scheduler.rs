@@ -19,6 +19,8 @@ use crate::bpf::{BpfSkel, types};
 use crate::calibration::{self, Costs};
 use crate::check::Host;
 use crate::gang::Gang;
+use crate::hints::kernel::Pages;
+use crate::hints::{Change, Done, Hinted};
 use crate::hooks::{HookStates, Hooks};
 use crate::jobs::TopJobs;
 use crate::loading::{self, Start, Storage};
@@ -119,6 +121,7 @@ struct Scheduler<'a, 's> {
     hooks: Hooks,
     gang: Gang,
     tap: Tap,
+    hints: Pages,
     /// What the jobs had used when it was last seen who is gone.
     buried_at: Instant,
     used_then: BTreeMap<u64, JobTotals>,
@@ -140,8 +143,8 @@ impl<'a, 's> Scheduler<'a, 's> {
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
         let struct_ops = Some(attach_struct_ops(&mut skel)?);
         let buried_at = Instant::now();
-        let tap = Tap::default();
-        Ok(Scheduler { session, skel, struct_ops, hooks, gang, tap, buried_at, used_then: BTreeMap::new() })
+        let (tap, hints) = (Tap::default(), Pages::default());
+        Ok(Scheduler { session, skel, struct_ops, hooks, gang, tap, hints, buried_at, used_then: BTreeMap::new() })
     }
 
     /// Answers requests until one says stop (true) or the kernel has thrown the scheduler out (false).
@@ -155,6 +158,7 @@ impl<'a, 's> Scheduler<'a, 's> {
                 Ok(Request::Trace(client, answer)) => {
                     drop(answer.send(self.trace(&client).map_err(|e| format!("{e:#}"))))
                 }
+                Ok(Request::Hint(change, answer)) => drop(answer.send(self.hint(change).map_err(|e| format!("{e:#}")))),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if let Ok(flag) = trace_flag(&mut self.skel.maps.bss_data) {
@@ -225,6 +229,11 @@ impl<'a, 's> Scheduler<'a, 's> {
         self.tap.open(client, &self.skel.maps.trace_rings, &self.skel.maps.cpu_stats, flag)
     }
 
+    /// Takes note of who gives hints.
+    fn hint(&mut self, change: Change) -> Result<Done> {
+        self.hints.apply(change, &self.skel.maps.hint_pages, &self.skel.progs.place_hint)
+    }
+
     /// Warns of maps that are full, of each once.
     fn warn_of_full_maps(&mut self, totals: &Totals) {
         for counter in full_maps(totals) {
@@ -284,8 +293,14 @@ impl<'a, 's> Scheduler<'a, 's> {
             denied: snapshot::decisions(&totals, false),
             arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
             gang_skew: GangSkew::of(&totals),
+            hinted: self.session.settings.hints_socket.as_ref().map(|_| self.hinted()),
             jobs,
         })
+    }
+
+    fn hinted(&self) -> Hinted {
+        let threads = self.skel.maps.bss_data.as_ref().map_or(0, |bss| bss.hinted_threads);
+        self.hints.hinted(threads)
     }
 
     fn hook_states(&self) -> HookStates {

@@ -44,6 +44,8 @@ pub struct Settings {
     pub verbose: bool,
     /// Where the running scheduler is talked to.
     pub control_socket: PathBuf,
+    /// Where programs ask to be heard, if they may.
+    pub hints_socket: Option<PathBuf>,
 }
 
 impl Settings {
@@ -86,6 +88,7 @@ impl Settings {
             exit_dump_len: given.exit_dump_len.unwrap_or(0),
             verbose: given.verbose.unwrap_or(false),
             control_socket: given.control_socket.unwrap_or_else(|| DEFAULT_CONTROL_SOCKET.into()),
+            hints_socket: given.hints_socket,
         })
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf::cosched_counter_COSCHED_COUNTER_rows;
+use crate::hints::Hinted;
 use crate::hooks::HookStates;
 use crate::job_by::JobBy;
 use crate::jobs::JobView;
@@ -50,6 +51,8 @@ pub struct Snapshot {
     pub arrival_to_run: Histogram,
     /// By how much the turns of a gang's rows began late.
     pub gang_skew: GangSkew,
+    /// Who gives hints. Absent if nobody may.
+    pub hinted: Option<Hinted>,
     /// The jobs that used most CPU time, and "other".
     pub jobs: Vec<JobView>,
 }

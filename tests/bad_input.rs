@@ -155,6 +155,8 @@ const SETTINGS: &[Setting] = &[
         "it takes a whole number of bytes from 0 to 16777216", &[]),
     row("control-socket", Text, &["/no/such/directory/a.sock"], &["relative.sock", "./a", ""],
         "it takes an absolute path", &[]),
+    row("hints-socket", Text, &["/no/such/directory/b.sock"], &["relative.sock", "./b", ""],
+        "it takes an absolute path", &[]),
     row("seconds", Number, &[], &["0.09", "3600.5", "0", "-1", "NaN", "inf", "long", ""],
         "it takes a number of seconds from 0.1 to 3600", &[]),
     row("events", Text, &["arrivals", "switches,decisions", "arrivals,decisions,switches"],
@@ -302,7 +304,9 @@ fn a_value_that_a_flag_does_not_take_is_refused() {
         }
     }
     let long = format!("/{}", "a".repeat(107));
-    refuses(&["run", "--control-socket", &long], &["--control-socket", "at most 107 bytes"]);
+    for flag in ["--control-socket", "--hints-socket"] {
+        refuses(&["run", flag, &long], &[flag, "at most 107 bytes"]);
+    }
 }
 
 #[test]

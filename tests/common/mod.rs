@@ -13,6 +13,7 @@ use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapHandle, MapType};
 use scx_cosched::bpf::intf::cosched_cpu_stats;
 use scx_cosched::calibration::Costs;
+use scx_cosched::hints::Hinted;
 use scx_cosched::hooks::HookStates;
 use scx_cosched::job_by::JobBy;
 use scx_cosched::jobs::JobView;
@@ -81,6 +82,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         denied: numbered(false),
         arrival_to_run: Histogram::from_powers_of_two(&[1, 0, 2, 4], 20_000),
         gang_skew: GangSkew { turns: 400, sum_seconds: 0.004_92, mean_seconds: 12.3e-6, max_seconds: 0.000_8 },
+        hinted: Some(Hinted { processes: 3, threads: 12 }),
         jobs: vec![job("/slurm/job_7", Some(1.2)), job("/a \"quoted\\name\"\n", Some(0.5)), job("other", None)],
     }
 }
@@ -122,6 +124,7 @@ pub fn fake_scheduler() -> Owner {
                     let (rings, stats) = maps.get_or_insert_with(trace_maps);
                     drop(answer.send(tap.open(&client, rings, stats, &flag).map_err(|e| format!("{e:#}"))));
                 }
+                Request::Hint(_, answer) => drop(answer.send(Err("it hears no hints".into()))),
                 Request::Stop => break,
             }
         }

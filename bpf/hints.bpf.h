@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Hints: what a program says of its waits itself, where the kernel cannot see them (hints/cosched.h).
+ *
+ * Whoever polls memory, the completion queue of a network card say, makes no system call, and what it waits for arrives
+ * at no socket. So its process has a page that it shares with the scheduler, with a place for each of its threads. What
+ * stands there is a level that is read wherever the sockets of a task are read, and never an event: to say something costs
+ * a store to memory, and nobody is interrupted by it.
+ *
+ *	waits	odd while the thread waits. It is then what polls.bpf.h calls one that polls in vain, for as long as the
+ *		number stays the same: parked after its spin time, until it has a message or is to look again
+ *	pending	there is something for the thread. It counts as a message in one of its sockets: it asks the gate for what
+ *		any message might ask, and keeps the thread from being parked
+ *
+ * Nothing here is believed. Who says that he waits and does not is off the CPU when others want it. Who says that he has
+ * a message and has none is treated as a task whose socket is never empty: the gate counts what it has used, and says no.
+ *
+ * The page is an array that can be mapped, one of its own for each process, which the loader makes and hands over
+ * (src/hints/). Every other way lets a process see or write more than its own: memory of the process itself, which the
+ * kernel can read since 6.13 (__uptr), would have to be mapped by the loader to be handed to the kernel.
+ */
+#ifndef COSCHED_HINTS_BPF_H
+#define COSCHED_HINTS_BPF_H
+
+struct hint_page {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, COSCHED_HINT_THREADS);
+	__uint(key_size, sizeof(u32));	/* as a type of a map in a map, clang describes only the name */
+	__uint(value_size, sizeof(struct cosched_hint));
+};
+
+/* By a number that no other page ever had, so that a task whose page is gone finds none, and not that of another. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, COSCHED_HINT_PROCESSES);
+	__type(key, u64);
+	__array(values, struct hint_page);
+} hint_pages SEC(".maps");
+
+u32 hinted_threads;		/* that are there and have a place in a page */
+
+/* What @tctx says of itself; NULL: nothing. */
+static const struct cosched_hint *hint_of(const struct task_ctx *tctx)
+{
+	u64 page = tctx->hint_page;
+	u32 slot = tctx->hint_slot;
+	void *hints;
+
+	hints = page ? bpf_map_lookup_elem(&hint_pages, &page) : NULL;
+	return hints ? bpf_map_lookup_elem(hints, &slot) : NULL;
+}
+
+/* A number that changes when a wait of @tctx begins or ends, and is odd in between; 0: it says nothing. */
+__noinline u32 hinted_waits(const struct task_ctx *tctx __arg_nonnull)
+{
+	const struct cosched_hint *hint = hint_of(tctx);
+
+	return hint ? READ_ONCE(hint->waits) : 0;
+}
+
+/* Does @tctx say that there is a message for it? */
+__noinline bool hints_message(const struct task_ctx *tctx __arg_nonnull)
+{
+	const struct cosched_hint *hint = hint_of(tctx);
+
+	return hint && READ_ONCE(hint->pending);
+}
+
+/* @p is to be heard from now on, at the place that the loader says. */
+static int hear(struct task_struct *p, const struct cosched_hint_place *place)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+
+	if (p->tgid != place->process || p->flags & PF_EXITING)
+		return -ESRCH;
+	if (!tctx || place->slot >= COSCHED_HINT_THREADS)
+		return -EINVAL;
+	tctx->hint_slot = place->slot;
+	if (!__sync_lock_test_and_set(&tctx->hint_page, place->page))
+		__sync_fetch_and_add(&hinted_threads, 1);
+	return 0;
+}
+
+/* Run by the loader, since what is known of a task is not to be written from outside as a whole. */
+SEC("syscall")
+int place_hint(struct cosched_hint_place *place)
+{
+	struct task_struct *p = bpf_task_from_pid(place->thread);
+	int err;
+
+	if (!p)
+		return -ESRCH;
+	err = hear(p, place);
+	bpf_task_release(p);
+	return err;
+}
+
+/* The thread of @tctx ends, or the scheduler does. */
+static void forget_hint(struct task_ctx *tctx)
+{
+	if (__sync_lock_test_and_set(&tctx->hint_page, 0))
+		__sync_fetch_and_sub(&hinted_threads, 1);
+}
+
+#endif

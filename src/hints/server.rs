@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The socket on which processes ask to be heard: open to every user, and trusting none.
+//!
+//! One thread serves all of them, one request of each at a time. How many processes there may be is bounded, for one user
+//! to the half of it, and a process has one page however often it asks. Whatever is no request ends the connection.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::IoSlice;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use libbpf_rs::MapHandle;
+use log::warn;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
+use nix::sys::socket::{
+    AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind, connect, getsockopt,
+    listen, recv, sendmsg, socket,
+};
+use nix::sys::stat::{Mode, umask};
+
+use super::{Change, Done, kernel, new_page, process};
+use crate::bpf::intf::{
+    COSCHED_HINT_MAGIC, COSCHED_HINT_PROCESSES, COSCHED_HINT_THREADS, cosched_hint_answer, cosched_hint_place,
+    cosched_hint_request,
+};
+use crate::requests::Owner;
+
+/// How often to see whether the scheduler that knows the pages still runs.
+const ALIVE_POLL: u16 = 250;
+/// How many processes of one user are heard at once.
+const USER_MAX: usize = COSCHED_HINT_PROCESSES as usize / 2;
+
+/// The socket. It is removed when this is dropped.
+pub struct HintSocket {
+    path: PathBuf,
+    socket: OwnedFd,
+}
+
+impl HintSocket {
+    /// Binds the socket, for everybody. One that a killed scheduler has left behind is replaced. Call it before there are
+    /// threads: it sets the process's umask for a moment.
+    ///
+    /// # Errors
+    /// If somebody listens there, or the path cannot be used.
+    pub fn bind(path: &Path) -> Result<HintSocket> {
+        let unusable = |e: &dyn std::fmt::Display| {
+            anyhow!("cannot create {}: {e} (choose another --hints-socket)", path.display())
+        };
+        let address = UnixAddr::new(path).map_err(|e| unusable(&e))?;
+        let new = || socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None);
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.file_type().is_socket() => {
+                if connect(new()?.as_raw_fd(), &address).is_ok() {
+                    bail!("another program listens at {} (choose another --hints-socket)", path.display());
+                }
+                fs::remove_file(path).with_context(|| format!("cannot replace {}", path.display()))?;
+            }
+            Ok(_) => bail!("{} exists and is not a socket (choose another --hints-socket)", path.display()),
+            Err(_) => {}
+        }
+        let socket = new().map_err(|e| unusable(&e))?;
+        let old = umask(Mode::from_bits_truncate(0o111));
+        let bound = bind(socket.as_raw_fd(), &address);
+        umask(old);
+        bound.and_then(|()| listen(&socket, Backlog::MAXCONN)).map_err(|e| unusable(&e))?;
+        Ok(HintSocket { path: path.into(), socket })
+    }
+
+    /// Serves processes on a thread of its own, for as long as this process lives.
+    ///
+    /// # Errors
+    /// If there can be no thread.
+    pub fn serve(&self, owner: Owner) -> Result<()> {
+        let listener = self.socket.try_clone().context("cannot serve hints")?;
+        allow_files();
+        let mut server = Server { owner, clients: BTreeMap::new(), next: 1 };
+        let serve = move || {
+            loop {
+                server.turn(&listener);
+            }
+        };
+        std::thread::Builder::new().name("hints".into()).spawn(serve).context("cannot start a thread")?;
+        Ok(())
+    }
+}
+
+impl Drop for HintSocket {
+    fn drop(&mut self) {
+        // Nothing can be done if it is gone already.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Each process that is heard takes a file descriptor.
+fn allow_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads and writes nothing but `limit`. With fewer, the rest is turned away.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            let wanted = 4 * libc::rlim_t::from(COSCHED_HINT_PROCESSES);
+            limit.rlim_cur = limit.rlim_cur.max(wanted.min(limit.rlim_max));
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
+/// A process that is connected.
+struct Client {
+    socket: OwnedFd,
+    process: u32,
+    user: u32,
+    page: Option<Page>,
+}
+
+/// What it shares with the scheduler.
+struct Page {
+    number: u64,
+    done: Done,
+    /// Until the process has it.
+    map: Option<MapHandle>,
+}
+
+struct Server {
+    owner: Owner,
+    clients: BTreeMap<i32, Client>,
+    /// The number of the next page.
+    next: u64,
+}
+
+impl Server {
+    /// Waits until somebody wants something, and sees to it.
+    fn turn(&mut self, listener: &OwnedFd) {
+        let mut fds = vec![PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        fds.extend(self.clients.values().map(|client| PollFd::new(client.socket.as_fd(), PollFlags::POLLIN)));
+        let timeout = if self.clients.is_empty() { PollTimeout::NONE } else { ALIVE_POLL.into() };
+        let ready: Vec<bool> = match poll(&mut fds, timeout) {
+            Ok(_) => fds.iter().map(|fd| fd.any().unwrap_or(true)).collect(),
+            Err(_) => return,
+        };
+        let keys: Vec<i32> = self.clients.keys().copied().collect();
+        for (key, wants) in keys.into_iter().zip(&ready[1..]) {
+            if !self.is_current(key) || (*wants && !self.hear(key)) {
+                self.hang_up(key);
+            }
+        }
+        if ready[0] {
+            self.accept(listener);
+        }
+    }
+
+    /// Whether the scheduler that has the page of this process runs on. With another one it begins anew.
+    fn is_current(&self, key: i32) -> bool {
+        self.clients[&key].page.as_ref().is_none_or(|page| kernel::is_alive(&page.done))
+    }
+
+    fn accept(&mut self, listener: &OwnedFd) {
+        let accepted = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK);
+        let Ok(fd) = accepted else {
+            // Out of file descriptors, say: not at full speed, please.
+            std::thread::sleep(Duration::from_millis(100));
+            return;
+        };
+        // SAFETY: it has just been opened, for us.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let Ok(peer) = getsockopt(&socket, PeerCredentials) else { return };
+        let user = peer.uid();
+        let of_user = self.clients.values().filter(|client| client.user == user).count();
+        if of_user >= USER_MAX || self.clients.len() >= COSCHED_HINT_PROCESSES as usize {
+            answer(&socket, Errno::EUSERS, None);
+            return;
+        }
+        // A process that is in no namespace of ours has no number.
+        if let Ok(process @ 1..) = u32::try_from(peer.pid()) {
+            self.clients.insert(fd, Client { socket, process, user, page: None });
+        }
+    }
+
+    /// Hears a request. False if this was the last of that process.
+    fn hear(&mut self, key: i32) -> bool {
+        let socket = &self.clients[&key].socket;
+        let mut bytes = [0; size_of::<cosched_hint_request>()];
+        let request = match recv(socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC) {
+            Ok(length) if length == bytes.len() => read(&bytes),
+            Ok(0) => return false,
+            Ok(_) => None,
+            Err(Errno::EAGAIN | Errno::EINTR) => return true,
+            Err(_) => return false,
+        };
+        let Some(request) = request else {
+            answer(socket, Errno::EPROTO, None);
+            return false;
+        };
+        let placed = self.place(key, &request);
+        let client = self.clients.get_mut(&key).expect("it is connected");
+        match placed {
+            Ok(()) => {
+                let map = client.page.as_mut().and_then(|page| page.map.take());
+                answer(&client.socket, Errno::UnknownErrno, map.as_ref())
+            }
+            Err(Fault::Thread) => answer(&client.socket, Errno::ESRCH, None),
+            Err(Fault::Scheduler(error)) => {
+                log::debug!("hints of process {}: {error:#}", client.process);
+                answer(&client.socket, Errno::EAGAIN, None);
+                false
+            }
+        }
+    }
+
+    /// Has the scheduler hear the thread that is meant.
+    fn place(&mut self, key: i32, request: &cosched_hint_request) -> Result<(), Fault> {
+        let client = self.clients.get_mut(&key).expect("it is connected");
+        let process = client.process;
+        let thread = process::thread_of(process, request.thread).ok_or(Fault::Thread)?;
+        if client.page.is_none() {
+            let map = new_page().map_err(|e| Fault::Scheduler(e.into()))?;
+            let theirs = MapHandle::try_from(&map).map_err(|e| Fault::Scheduler(e.into()))?;
+            let number = self.next;
+            self.next += 1;
+            let done = self.owner.hint(Change::Add(number, theirs)).map_err(Fault::Scheduler)?;
+            client.page = Some(Page { number, done, map: Some(map) });
+        }
+        let page = client.page.as_ref().expect("it has just been made").number;
+        // What was read of this process was read of another if it has ended and its number was given away.
+        if has_ended(&client.socket) {
+            return Err(Fault::Thread);
+        }
+        let place = cosched_hint_place { page, process, thread, slot: request.slot, reserved: 0 };
+        self.owner.hint(Change::Place(place)).map(drop).map_err(|_| Fault::Thread)
+    }
+
+    fn hang_up(&mut self, key: i32) {
+        let page = self.clients.remove(&key).and_then(|client| client.page);
+        if let Some(page) = page
+            && kernel::is_alive(&page.done)
+            && let Err(error) = self.owner.hint(Change::Remove(page.number))
+        {
+            warn!("a page of hints stays: {error:#}");
+        }
+    }
+}
+
+/// Why a thread is not heard.
+enum Fault {
+    /// The process has none of that number, or had until a moment ago.
+    Thread,
+    /// It is our fault: it may try again.
+    Scheduler(anyhow::Error),
+}
+
+/// The request, if it is one.
+fn read(bytes: &[u8; size_of::<cosched_hint_request>()]) -> Option<cosched_hint_request> {
+    // SAFETY: four integers, for which any bits will do.
+    let request: cosched_hint_request = unsafe { std::mem::transmute(*bytes) };
+    let is_one = request.magic == COSCHED_HINT_MAGIC && request.slot < COSCHED_HINT_THREADS && request.reserved == 0;
+    is_one.then_some(request)
+}
+
+/// Whether the process at the other end is gone.
+fn has_ended(socket: &OwnedFd) -> bool {
+    let Ok(pidfd) = getsockopt(socket, PeerPidfd) else { return true };
+    let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+    !matches!(poll(&mut fds, PollTimeout::ZERO), Ok(0))
+}
+
+/// Answers a request: [`Errno::UnknownErrno`], which is 0, if all is well. False if nobody takes the answer.
+fn answer(socket: &OwnedFd, error: Errno, map: Option<&MapHandle>) -> bool {
+    let answer = cosched_hint_answer { magic: COSCHED_HINT_MAGIC, error: error as i32 };
+    // SAFETY: two integers without padding.
+    let bytes: [u8; size_of::<cosched_hint_answer>()] = unsafe { std::mem::transmute(answer) };
+    let fds: Vec<i32> = map.iter().map(|map| map.as_fd().as_raw_fd()).collect();
+    let rights = [ControlMessage::ScmRights(&fds)];
+    let control = if fds.is_empty() { &[][..] } else { &rights[..] };
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+    sendmsg::<UnixAddr>(socket.as_raw_fd(), &[IoSlice::new(&bytes)], control, flags, None).is_ok()
+}

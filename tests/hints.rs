@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: a process that gives hints is heard for its own threads and nothing else, for as long as it is there; whatever
+//! else comes to the socket is refused. What the scheduler makes of hints is tested in a VM.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::needs_root;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, send, socket};
+use scx_cosched::bpf::intf::{COSCHED_HINT_MAGIC, COSCHED_HINT_THREADS, cosched_hint_place};
+use scx_cosched::hints::client::{self, Waits};
+use scx_cosched::hints::server::HintSocket;
+use scx_cosched::hints::{Change, Done};
+use scx_cosched::requests::{Owner, Request};
+use tempfile::TempDir;
+
+const EPROTO: i32 = 71;
+const EUSERS: i32 = 87;
+const ESRCH: i32 = 3;
+
+/// A scheduler that only takes notes.
+#[derive(Default)]
+struct Notes {
+    alive: Arc<()>,
+    pages: BTreeMap<u64, MapHandle>,
+    places: Vec<cosched_hint_place>,
+}
+
+impl Notes {
+    fn take(&mut self, change: Change) -> Done {
+        match change {
+            Change::Add(page, map) => assert!(self.pages.insert(page, map).is_none(), "a number that was given before"),
+            Change::Place(place) => self.places.push(place),
+            Change::Remove(page) => assert!(self.pages.remove(&page).is_some(), "a page that was not there"),
+        }
+        Arc::downgrade(&self.alive)
+    }
+
+    /// What the thread that was placed last says: waits, and pending.
+    fn last_hint(&self) -> (u32, u32) {
+        let place = self.places.last().unwrap();
+        let hint = self.pages[&place.page].lookup(&place.slot.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
+        let word = |at| u32::from_ne_bytes(hint[at..at + 4].try_into().unwrap());
+        (word(0), word(4))
+    }
+}
+
+/// A server with such a scheduler behind it.
+struct Scene {
+    notes: Arc<Mutex<Notes>>,
+    path: PathBuf,
+    _socket: HintSocket,
+    _dir: TempDir,
+}
+
+fn scene() -> Scene {
+    needs_root();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hints.sock");
+    let socket = HintSocket::bind(&path).unwrap();
+    let (owner, requests) = Owner::new();
+    socket.serve(owner).unwrap();
+    let notes = Arc::new(Mutex::new(Notes::default()));
+    let theirs = notes.clone();
+    thread::spawn(move || {
+        for request in requests {
+            let Request::Hint(change, answer) = request else { panic!("it was asked for something else") };
+            answer.send(Ok(theirs.lock().unwrap().take(change))).unwrap();
+        }
+    });
+    Scene { notes, path, _socket: socket, _dir: dir }
+}
+
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not so after 30 s: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn dial(path: &Path) -> OwnedFd {
+    let fd = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    connect(fd.as_raw_fd(), &UnixAddr::new(path).unwrap()).unwrap();
+    fd
+}
+
+fn request(magic: u32, thread: u32, slot: u32, reserved: u32) -> Vec<u8> {
+    [magic, thread, slot, reserved].iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+fn own_request() -> Vec<u8> {
+    request(COSCHED_HINT_MAGIC, std::process::id(), 0, 0)
+}
+
+/// The error that `message` is answered with; None if the connection ends instead.
+fn ask(fd: &OwnedFd, message: &[u8]) -> Option<i32> {
+    send(fd.as_raw_fd(), message, MsgFlags::MSG_NOSIGNAL).unwrap();
+    answer(fd)
+}
+
+fn answer(fd: &OwnedFd) -> Option<i32> {
+    let mut bytes = [0; 64];
+    match recv(fd.as_raw_fd(), &mut bytes, MsgFlags::empty()) {
+        Ok(8) => {
+            assert_eq!(bytes[..4], COSCHED_HINT_MAGIC.to_ne_bytes());
+            Some(i32::from_ne_bytes(bytes[4..8].try_into().unwrap()))
+        }
+        other => {
+            assert!(matches!(other, Ok(0) | Err(_)), "{other:?}");
+            None
+        }
+    }
+}
+
+#[test]
+fn what_a_thread_says_stands_in_its_page() {
+    let scene = scene();
+    // SAFETY: the only test that uses the library, which alone reads it.
+    unsafe { std::env::set_var("COSCHED_HINTS_SOCKET", &scene.path) };
+    let hint = || scene.notes.lock().unwrap().last_hint();
+    client::with_thread(|thread| {
+        assert!(client::is_heard());
+        assert_eq!(hint(), (0, 0));
+        let outer = Waits::begin();
+        assert_eq!(hint(), (1, 0));
+        drop(Waits::begin());
+        assert_eq!(hint(), (1, 0), "the outermost counts");
+        thread::scope(|scope| drop(scope.spawn(|| thread.message_pending())));
+        assert_eq!(hint(), (1, 1));
+        drop(outer);
+        assert_eq!(hint(), (2, 0));
+        thread.message_pending();
+        let _waits = Waits::begin();
+        assert_eq!(hint(), (3, 0), "what was there before is found by the next look");
+    });
+    let of_thread = || {
+        thread::spawn(|| client::with_thread(|_| (client::is_heard(), nix::unistd::gettid().as_raw() as u32)))
+            .join()
+            .unwrap()
+    };
+    for _ in 0..3 {
+        let (heard, number) = of_thread();
+        let place = *scene.notes.lock().unwrap().places.last().unwrap();
+        assert!(heard);
+        assert_eq!((place.process, place.thread), (std::process::id(), number));
+        assert_eq!(place.slot, 1, "the place of one that has ended is free again");
+    }
+
+    // Another scheduler: it knows nothing, and the process tells it when it next looks.
+    *scene.notes.lock().unwrap() = Notes::default();
+    eventually("the next scheduler hears us", || {
+        drop(Waits::begin());
+        !scene.notes.lock().unwrap().places.is_empty()
+    });
+    eventually("we know that", client::is_heard);
+    let _waits = Waits::begin();
+    assert_eq!(hint().0 % 2, 1);
+}
+
+#[test]
+fn what_is_no_request_ends_the_connection() {
+    let scene = scene();
+    let own = own_request();
+    let wrong = [
+        vec![1],
+        own[..15].to_vec(),
+        [&own[..], &[0]].concat(),
+        vec![0xff; 16],
+        vec![0; 9000],
+        request(COSCHED_HINT_MAGIC ^ 1, std::process::id(), 0, 0),
+        request(COSCHED_HINT_MAGIC, std::process::id(), COSCHED_HINT_THREADS, 0),
+        request(COSCHED_HINT_MAGIC, std::process::id(), u32::MAX, 0),
+        request(COSCHED_HINT_MAGIC, std::process::id(), 0, 1),
+    ];
+    for message in wrong {
+        let fd = dial(&scene.path);
+        assert_eq!(ask(&fd, &message), Some(EPROTO), "{message:?}");
+        assert_eq!(answer(&fd), None, "{message:?}");
+    }
+    let notes = scene.notes.lock().unwrap();
+    assert!(notes.pages.is_empty() && notes.places.is_empty());
+}
+
+#[test]
+fn threads_of_others_are_not_heard() {
+    let scene = scene();
+    let fd = dial(&scene.path);
+    for thread in [0, 1, u32::MAX, std::os::unix::process::parent_id()] {
+        assert_eq!(ask(&fd, &request(COSCHED_HINT_MAGIC, thread, 0, 0)), Some(ESRCH), "{thread}");
+    }
+    assert!(scene.notes.lock().unwrap().places.is_empty());
+    assert_eq!(ask(&fd, &own_request()), Some(0));
+    assert_eq!(scene.notes.lock().unwrap().places.len(), 1);
+}
+
+#[test]
+fn a_page_goes_with_its_process() {
+    let scene = scene();
+    let pages = || scene.notes.lock().unwrap().pages.len();
+    let (first, second) = (dial(&scene.path), dial(&scene.path));
+    assert_eq!((ask(&first, &own_request()), ask(&second, &own_request())), (Some(0), Some(0)));
+    assert_eq!((ask(&first, &own_request()), pages()), (Some(0), 2), "one page however often it asks");
+    drop(first);
+    eventually("the first page is gone", || pages() == 1);
+    drop(second);
+    eventually("the second page is gone", || pages() == 0);
+}
+
+#[test]
+fn one_user_cannot_have_all_the_room() {
+    let scene = scene();
+    let mut connected = Vec::new();
+    let refused = (0..513).find_map(|_| {
+        let fd = dial(&scene.path);
+        // Whoever is welcome is told nothing until he asks.
+        let said = if connected.len() < 512 { ask(&fd, &request(COSCHED_HINT_MAGIC, 0, 0, 0)) } else { answer(&fd) };
+        connected.push(fd);
+        (said != Some(ESRCH)).then_some(said)
+    });
+    assert_eq!(refused, Some(Some(EUSERS)));
+    assert_eq!(connected.len(), 513);
+    connected.clear();
+    eventually("there is room again", || ask(&dial(&scene.path), &own_request()) == Some(0));
+}
+
+#[test]
+fn a_socket_that_is_in_use_is_not_replaced() {
+    let scene = scene();
+    let error = HintSocket::bind(&scene.path).map(drop).unwrap_err().to_string();
+    assert!(error.contains("another program listens") && error.contains("--hints-socket"), "{error}");
+    let file = scene.path.with_extension("txt");
+    File::create(&file).unwrap().write_all(b"dear").unwrap();
+    let error = HintSocket::bind(&file).map(drop).unwrap_err().to_string();
+    assert!(error.contains("is not a socket"), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"dear");
+}
+
+/// Compiles C with the compiler that the build has.
+fn compile(args: &[&str]) {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let status =
+        Command::new(compiler).args(["-std=c11", "-Wall", "-Werror"]).args(args).status().expect("a C compiler");
+    assert!(status.success(), "{args:?}");
+}
+
+#[test]
+fn the_mpi_library_hands_on_what_it_is_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
+    // An MPI like Open MPI, whose handles are pointers, and one like MPICH, whose handles are integers. What the program
+    // would call without the library fails.
+    let mpi = "#include \"types.h\"\n\
+        int PMPI_Sendrecv(const void *a, int b, H c, int d, int e, void *f, int g, H h, int i, int j, H k, long *l) {\n\
+        return a == (void *)-1 && b == -2 && c == (H)-3 && d == 4 && e == -5 && f == (void *)6 && g == -7 && h == (H)-8 \
+        && i == 9 && j == -10 && k == (H)-11 && *l == 12 ? -42 : 1; }\n\
+        int PMPI_Barrier(H a) { return a == (H)-1 ? 7 : 1; }\n\
+        void pmpi_barrier_(int *a, int *error) { *error = *a == 3 ? 9 : 1; }\n\
+        int MPI_Sendrecv(void) { return 99; }\nint MPI_Barrier(void) { return 99; }\nvoid mpi_barrier_(void) {}\n";
+    let main = "#include \"types.h\"\n\
+        int MPI_Sendrecv(const void *, int, H, int, int, void *, int, H, int, int, H, long *);\n\
+        int MPI_Barrier(H);\nvoid mpi_barrier_(int *, int *);\n\
+        int main(void) { long l = 12; int a = 3, error = 0;\n\
+        if (MPI_Sendrecv((void *)-1, -2, (H)-3, 4, -5, (void *)6, -7, (H)-8, 9, -10, (H)-11, &l) != -42) return 1;\n\
+        if (MPI_Barrier((H)-1) != 7) return 2;\n\
+        mpi_barrier_(&a, &error); return error == 9 ? 0 : 3; }\n";
+    let library = path("libcosched_mpi.so");
+    compile(&["-O2", "-fPIC", "-shared", "-o", &library, "hints/mpi.c", "hints/cosched.c", "-pthread", "-ldl"]);
+    for handle in ["void *", "int"] {
+        write("types.h", &format!("typedef {handle} H;\n"));
+        write("mpi.c", mpi);
+        write("main.c", main);
+        compile(&["-Wno-int-to-pointer-cast", "-fPIC", "-shared", "-o", &path("libmpi.so"), &path("mpi.c")]);
+        let (program, there) = (path("main"), format!("-Wl,-rpath,{}", dir.path().display()));
+        compile(&["-o", &program, &path("main.c"), &path("libmpi.so"), &there]);
+        let mut program = Command::new(&program);
+        let status = program.env("LD_PRELOAD", &library).env("COSCHED_HINTS_SOCKET", path("nobody")).status().unwrap();
+        assert_eq!(status.code(), Some(0), "handles are {handle}");
+    }
+}
