@@ -33,6 +33,6 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Policy(PolicyCommand::Set(args))) => commands::policy_set(&args),
         Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Bench(args)) => bench::run(args),
-        Some(Command::Sim(args)) => sim::cli::run(&args),
+        Some(Command::Sim(args)) => sim::run(&args),
     }
 }

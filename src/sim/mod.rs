@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`markov`], [`scaled`] | thesis 3.1, in closed form |
 //! | [`dynamic`] | thesis 3.1 to 3.3, by simulation |
+//! | [`cluster`] | Zhang 2000: jobs that come and go, under ten strategies |
 //! | [`bsp`] | Dusseau 1996: bulk-synchronous jobs under implicit scheduling; Arpaci-Dusseau: jobs that communicate all the time |
 //!
 //! | what is made of them | |
@@ -23,8 +24,15 @@
 //! Times are whole ns inside and in the unit that a name ends with outside. Nothing here reads a clock but to say how
 //! fast the simulator is.
 
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use cli::{Command, SimArgs};
+
 pub mod bsp;
 pub mod cli;
+pub mod cluster;
 pub mod dynamic;
 pub mod engine;
 pub mod jobs;
@@ -34,8 +42,21 @@ pub mod network;
 pub mod node;
 pub mod paper;
 pub mod policy;
+mod progress;
 pub mod random;
 mod report;
 pub mod scaled;
 pub mod stats;
 pub mod sweep;
+
+/// Runs one of the models, or what is made of them.
+///
+/// # Errors
+/// One line for flags that do not go together, or a file that cannot be read or written.
+pub fn run(args: &SimArgs) -> Result<ExitCode> {
+    match &args.command {
+        Command::Model(model) => report::run(model),
+        Command::Paper(args) => paper::run(args),
+        Command::Sweep(args) => sweep::run(args),
+    }
+}

@@ -8,6 +8,7 @@
 mod messages;
 mod model;
 mod process;
+mod steps;
 
 use serde::Serialize;
 

@@ -41,6 +41,18 @@ impl Feedback {
         self.tasks[slot as usize] = Task { level, ticks_left: quantum_ticks(level) };
     }
 
+    /// Somebody else comes to `slot`, which nobody had: he starts on the highest level.
+    pub fn reset(&mut self, slot: Slot) {
+        self.set(slot, TOP);
+    }
+
+    /// `slot`, which runs, goes to the level below that of the lowest in the queue, if there is one: what a yield does (2.4.2).
+    pub fn drop_below_all(&mut self, slot: Slot) {
+        if let Some(lowest) = self.queue.bottom() {
+            self.set(slot, lowest.saturating_sub(1));
+        }
+    }
+
     /// Puts `slot`, which waits for the CPU, at the head of the highest level: what a boost does (2.4.3, 2.4.4).
     pub fn boost(&mut self, slot: Slot) {
         self.set(slot, TOP);

@@ -33,6 +33,11 @@ impl Levels {
         self.0.first().map(|&(level, _)| level)
     }
 
+    /// The level of the last.
+    pub fn bottom(&self) -> Option<u8> {
+        self.0.last().map(|&(level, _)| level)
+    }
+
     /// Takes `slot` out, if it is there.
     pub fn remove(&mut self, slot: Slot) -> bool {
         let place = self.0.iter().position(|&(_, other)| other == slot);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The cells of a figure: each a workload on machines with some costs, run several times, all of them on all CPUs.
 
-use std::io::IsTerminal;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use super::How;
@@ -11,6 +8,7 @@ use super::figure::{Point, Series};
 use crate::sim::bsp::{self, Outcome, Scheduler, Setup, Wakeup};
 use crate::sim::jobs::{Pattern, Program};
 use crate::sim::policy::{Costs, WaitRule};
+use crate::sim::progress::progress;
 use crate::sim::report::run_seed;
 use crate::sim::stats::Estimate;
 
@@ -144,16 +142,6 @@ pub fn run(name: &str, cells: Vec<Cell>, how: &How) -> Vec<Ran> {
     bar.finish_and_clear();
     let chunks = outcomes.chunks(how.runs as usize).map(<[Outcome]>::to_vec).collect::<Vec<_>>();
     cells.into_iter().zip(chunks).map(|(cell, outcomes)| Ran { cell, outcomes }).collect()
-}
-
-/// On stderr, if that is a terminal.
-pub fn progress(name: &str, length: u64) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let style = ProgressStyle::with_template("{prefix} [{wide_bar}] {pos}/{len}, {eta} left").expect("it is right");
-    ProgressBar::with_draw_target(Some(length), target).with_style(style).with_prefix(name.to_string())
 }
 
 /// The curves of the slowdowns of the cells, which come curve by curve.

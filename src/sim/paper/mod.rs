@@ -11,26 +11,24 @@ mod page;
 mod plot;
 mod raster;
 mod thesis;
+mod zhang;
+mod zhang_cells;
+pub mod zhang_tables;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Args;
 
-pub use self::cells::progress;
 use self::figure::{Axis, Figure};
-use super::cli::Runs;
-use crate::limits::Range;
+use super::cli::PaperArgs;
 use crate::report::usage;
-
-const ITERATIONS: Range<u32> = Range::new(1, 100_000_000, "a whole number");
 
 /// The name of a figure, and what makes it.
 type Maker = (&'static str, fn(&How) -> Figure);
 
 /// Every figure.
-const FIGURES: [Maker; 17] = [
+const FIGURES: [Maker; 22] = [
     ("thesis-3-2", |_| thesis::figure_3_2()),
     ("thesis-3-3", |_| thesis::figure_3_3()),
     ("thesis-3-4", thesis::figure_3_4),
@@ -48,32 +46,12 @@ const FIGURES: [Maker; 17] = [
     ("arpaci-3", arpaci::figure_3),
     ("arpaci-4", arpaci::figure_4),
     ("arpaci-5", arpaci::figure_5),
+    ("zhang-fig3", zhang::figure_3),
+    ("zhang-fig4", zhang::figure_4),
+    ("zhang-fig5", zhang::figure_5),
+    ("zhang-tab4", zhang_tables::table_4),
+    ("zhang-tab5", zhang_tables::table_5),
 ];
-
-/// Figures and tables of the papers: CSV, JSON, SVG and PNG, with the papers' numbers beside ours where their text has them.
-#[derive(Args, Clone, Debug)]
-pub struct PaperArgs {
-    /// Which: thesis-3-2 to thesis-3-5, dusseau-3 to dusseau-13 (but 7), arpaci-3 to arpaci-5, or all; none with --page makes
-    /// the page of what is there.
-    #[arg(value_name = "NAME")]
-    pub names: Vec<String>,
-
-    /// The directory for NAME.csv, NAME.json, NAME.svg and NAME.png; it is made if it is not there.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-
-    /// Write the comparison of all figures in that directory to this file, in Markdown.
-    #[arg(long, value_name = "FILE")]
-    pub page: Option<PathBuf>,
-
-    /// At most so many iterations of each bulk-synchronous job, 1 to 100000000; the papers have 10 s of it.
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = |s: &str| ITERATIONS.parse(s), allow_hyphen_values = true)]
-    pub iterations: u32,
-
-    /// How often and in which form.
-    #[command(flatten)]
-    pub runs: Runs,
-}
 
 /// How figures are made.
 #[derive(Clone, Copy, Debug)]

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::report::{usage, what_is_wrong};
 use crate::sim::cli::Model;
+use crate::sim::report;
 
 /// More points than anybody waits for.
 const MOST: usize = 10_000_000;
@@ -135,6 +136,6 @@ fn point(
         })
     };
     let run = Line::try_parse_from(&line).map_err(|error| wrong(what_is_wrong(&error)))?.model;
-    run.check().map_err(|error| wrong(error.to_string()))?;
+    report::check(&run).map_err(|error| wrong(error.to_string()))?;
     Ok(Point { model: model.into(), args, run })
 }

@@ -7,60 +7,17 @@
 mod grid;
 mod store;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Args;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 
 use self::grid::Point;
 use self::store::{Store, key};
-use super::paper::progress;
-
-/// Runs a model at every point of a grid. The file says `model = "bsp"`, in [fixed] flags with a value for all points, and in
-/// [grid] flags with lists of values.
-#[derive(Args, Clone, Debug)]
-pub struct SweepArgs {
-    /// The TOML file with the grid.
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-
-    /// The directory for results, points.jsonl and points.csv; it is made if it is not there. Points with a result in one of
-    /// its .jsonl files are not run again.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-
-    /// Only every n-th point, from the i-th on: I/N, with I from 0 to N - 1 and N from 1 to 100000. Results go to
-    /// points-I-of-N.jsonl.
-    #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
-    pub shard: Option<Shard>,
-}
-
-/// Every `count`-th point, from number `place` on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    place: usize,
-    count: usize,
-}
-
-impl std::str::FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "it takes I/N, with N from 1 to 100000 and I from 0 to N - 1".to_string();
-        let (place, count) = text.split_once('/').ok_or_else(wrong)?;
-        let shard = Shard { place: place.parse().map_err(|_| wrong())?, count: count.parse().map_err(|_| wrong())? };
-        let fits = shard.place < shard.count && shard.count <= 100_000;
-        fits.then_some(shard).ok_or_else(wrong)
-    }
-}
-
-impl Shard {
-    fn has(self, place: usize) -> bool {
-        place % self.count == self.place
-    }
-}
+use super::cli::{Shard, SweepArgs};
+use super::progress::progress;
+use super::report;
 
 /// Runs the points that have no result yet, and writes the CSV of all that have one.
 ///
@@ -91,7 +48,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode> {
 fn run_all(points: Vec<&Point>, store: &Store) -> Result<()> {
     let bar = progress("sweep", points.len() as u64);
     points.into_par_iter().try_for_each(|point| {
-        store.add(point, &point.run.json()?)?;
+        store.add(point, &report::json(&point.run)?)?;
         bar.inc(1);
         Ok::<_, anyhow::Error>(())
     })?;

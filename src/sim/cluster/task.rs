@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A process of a job: it computes, reads or writes, sends to its neighbours and receives from them, again and again
+//! (Zhang 3.2, Figure 2).
+
+use super::workload::JobSpec;
+use crate::bpf::intf::cosched_wait_history;
+use crate::sim::policy::NEW_HISTORY;
+use crate::sim::random::Random;
+
+/// Which neighbour a message comes from.
+pub const SIDES: usize = 2;
+
+/// What a process does, or does next when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Begins an iteration.
+    Begin,
+    /// Computes.
+    Compute,
+    /// Sleeps until its disk has done its part.
+    Io,
+    /// Sends.
+    Send,
+    /// Receives from the neighbour before (0) or behind it (1).
+    Receive(usize),
+}
+
+/// What an iteration of a job is made of, in ns, without skew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Iteration {
+    /// Computing.
+    pub compute_ns: f64,
+    /// Reading and writing.
+    pub io_ns: f64,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl Iteration {
+    /// Of `job`, with so many exchanges of messages with both neighbours at once, of `latency_ns` each: the rest follows from its
+    /// mix (3.2). A job of one process has nobody to communicate with, and one that does not communicate has iterations as
+    /// long as its exchanges would be; either does the rest alone, for as long in all.
+    pub fn of(job: &JobSpec, exchanges: u32, latency_ns: u64) -> Iteration {
+        let messages_ns = latency_ns.max(1) as f64 * f64::from(exchanges);
+        let all_ns = if job.mix.communication > 0.0 { messages_ns / job.mix.communication } else { messages_ns };
+        let alone_ns = if job.size > 1 { all_ns } else { all_ns * (job.mix.compute + job.mix.io) };
+        let count = (job.execution_ns as f64 / alone_ns.max(1.0)).round().clamp(1.0, f64::from(u32::MAX)) as u32;
+        Iteration { compute_ns: all_ns * job.mix.compute, io_ns: all_ns * job.mix.io, count }
+    }
+}
+
+/// A process, in a slot of its node.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Which job's.
+    pub job: u32,
+    /// Where its neighbours are, if it has them: the one before it and the one behind it.
+    pub neighbours: [Option<u32>; SIDES],
+    /// What it does.
+    pub step: Step,
+    /// How long it is still to compute or to spin, in ns, when it runs next.
+    pub left_ns: u64,
+    /// Its iteration.
+    pub iteration: Iteration,
+    /// How many are left, without the present one.
+    pub iterations_left: u32,
+    /// How many exchanges are left of the present one, without the present one.
+    pub exchanges_left: u32,
+    /// Messages that have come from each neighbour, and that it has not received.
+    pub pending: [u32; SIDES],
+    /// When the first of them came, in ns.
+    pub first_arrival_ns: u64,
+    /// When the last message came, in ns.
+    pub last_arrival_ns: u64,
+    /// It is off the CPU until its disk or a message wakes it.
+    pub sleeps: bool,
+    /// An interrupt is on its way to wake it.
+    pub wakes: bool,
+    /// What its waits have taught.
+    pub history: cosched_wait_history,
+    /// How long it computes.
+    random: Random,
+}
+
+impl Task {
+    /// At its start.
+    pub fn new(job: u32, neighbours: [Option<u32>; SIDES], iteration: Iteration, random: Random) -> Task {
+        Task {
+            job,
+            neighbours,
+            step: Step::Begin,
+            left_ns: 0,
+            iteration,
+            iterations_left: iteration.count,
+            exchanges_left: 0,
+            pending: [0; SIDES],
+            first_arrival_ns: 0,
+            last_arrival_ns: 0,
+            sleeps: false,
+            wakes: false,
+            history: NEW_HISTORY,
+            random,
+        }
+    }
+
+    /// A time that differs from process to process and iteration to iteration by the skew: uniform from 1 - s / 2 to 1 + s / 2
+    /// times `mean_ns`; s is at most 2.
+    pub fn skewed_ns(&mut self, mean_ns: f64, skew: f64) -> u64 {
+        (mean_ns * (1.0 + skew * (self.random.unit() - 0.5))).round() as u64
+    }
+
+    /// Whether it waits for a message from this neighbour.
+    pub fn receives_from(&self, side: usize) -> bool {
+        self.step == Step::Receive(side)
+    }
+
+    /// Whether it is inside a receive.
+    pub fn receives(&self) -> bool {
+        matches!(self.step, Step::Receive(_))
+    }
+
+    /// Messages that its receive would take; outside of one, any.
+    pub fn pending_for_it(&self) -> u32 {
+        match self.step {
+            Step::Receive(side) => self.pending[side],
+            _ => self.pending.iter().sum(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::cluster::workload::TYPES;
+
+    #[test]
+    fn an_iteration_is_in_proportion_to_its_messages() {
+        let job = |size, mix| JobSpec { arrival_ns: 0, size, execution_ns: 1_000_000_000, mix };
+        // J1: half of it is a message of 100 us, so 70 us of computing and 30 us of disk.
+        let j1 = Iteration::of(&job(8, TYPES[0]), 1, 100_000);
+        assert_eq!(j1, Iteration { compute_ns: 70_000.0, io_ns: 30_000.0, count: 5000 });
+        // Alone it has twice as many, since nobody sends.
+        assert_eq!(Iteration::of(&job(1, TYPES[0]), 1, 100_000).count, 10_000);
+        let j4 = Iteration::of(&job(2, TYPES[3]), 1, 100_000);
+        assert!((j4.compute_ns - 1_800_000.0).abs() < 1e-3 && j4.count == 500, "{j4:?}");
+        // With four exchanges all is four times as long, and a quarter as often.
+        let coarse = Iteration::of(&job(8, TYPES[0]), 4, 100_000);
+        assert_eq!(coarse, Iteration { compute_ns: 280_000.0, io_ns: 120_000.0, count: 1250 });
+    }
+}

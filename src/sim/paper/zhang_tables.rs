@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tables 4 and 5 of Zhang 2000: response times by the multiprogramming level, and by what switches and interrupts cost. The
+//! rows of Table 5 are missing in the copy that we have.
+
+use super::figure::{Claim, Figure};
+use super::zhang_cells::{Cell, LOAD, Ran, STRATEGIES, made, row, run};
+use super::{How, axis};
+
+/// Workload and level of the columns of Table 4.
+pub const COLUMNS: [(u8, u32); 5] = [(2, 5), (4, 5), (4, 16), (5, 5), (5, 16)];
+/// Table 4, in the order of [`STRATEGIES`]: the response time over that with a level of 2, less 1; none where the paper has a
+/// dash.
+pub const TABLE_4: [[Option<f64>; 5]; 10] = [
+    [Some(0.30), Some(0.37), None, Some(15.44), None],
+    [Some(-0.25), Some(-0.20), Some(-0.34), Some(-0.30), Some(-0.41)],
+    [Some(-0.69), Some(-0.36), Some(-0.48), Some(-0.44), Some(-0.54)],
+    [Some(-0.27), Some(-0.13), Some(-0.34), Some(0.18), None],
+    [Some(-0.68), Some(-0.35), Some(-0.44), Some(-0.21), Some(-0.38)],
+    [Some(-0.65), Some(-0.25), Some(-0.38), Some(-0.41), Some(-0.52)],
+    [Some(-0.71), Some(-0.34), Some(-0.45), Some(-0.43), Some(-0.54)],
+    [Some(-0.29), Some(2.82), None, Some(4.59), None],
+    [Some(-0.64), Some(-0.24), Some(0.36), Some(-0.28), Some(2.78)],
+    [Some(-0.58), Some(-0.44), Some(-0.81), Some(-0.42), Some(-0.94)],
+];
+/// How far a value of Table 4 may be off that counts as found.
+const NEAR: f64 = 0.15;
+
+fn figure(name: &str, title: &str, how: &How) -> Figure {
+    Figure {
+        name: name.into(),
+        title: title.into(),
+        x: axis("", false),
+        y: axis("response", false),
+        series: vec![],
+        claims: vec![],
+        made: format!("{}, which ask for {LOAD} of the nodes", made(how)),
+    }
+}
+
+/// The multiprogramming level.
+pub(super) fn table_4(how: &How) -> Figure {
+    const LEVELS: [(u8, &[u32]); 3] = [(2, &[2, 5]), (4, &[2, 5, 16]), (5, &[2, 5, 16])];
+    let all = LEVELS.iter().flat_map(|(workload, levels)| levels.iter().map(|&level| (*workload, level)));
+    let all: Vec<(u8, u32)> = all.collect();
+    let of = |preset| all.iter().map(move |&(workload, level)| Cell { level, ..Cell::new(preset, workload) });
+    let ran = run("zhang-tab4", &STRATEGIES.iter().flat_map(|(_, preset)| of(preset)).collect::<Vec<_>>(), how);
+    let mut figure = figure("zhang-tab4", "response over that with a level of 2, less 1", how);
+    let mut pairs = Vec::new();
+    for (((name, _), theirs), ran) in STRATEGIES.iter().zip(TABLE_4).zip(ran.chunks(all.len())) {
+        let at = |workload, level| &ran[all.iter().position(|&it| it == (workload, level)).expect("it is run")];
+        let cell = |((workload, level), paper): ((u8, u32), Option<f64>)| {
+            let change = at(workload, level).over(at(workload, 2), 1.0);
+            (format!("WL{workload}, level {level}"), change, paper)
+        };
+        let row = row("", name, COLUMNS.into_iter().zip(theirs).map(cell));
+        pairs.extend(row.points.iter().filter_map(|point| Some((point.y, point.paper?))));
+        figure.series.push(row);
+    }
+    let count = |of: &dyn Fn(f64, f64) -> bool| pairs.iter().filter(|(ours, paper)| of(*ours, *paper)).count() as f64;
+    figure.claims = vec![
+        Claim::about("cells with the paper's sign", pairs.len() as f64, count(&|ours, paper| ours * paper > 0.0)),
+        Claim::about(
+            format!("cells within {NEAR} of the paper's"),
+            pairs.len() as f64,
+            count(&|ours, paper| (ours - paper).abs() <= NEAR),
+        ),
+    ];
+    figure
+}
+
+/// The strategies of Table 5.
+const OVERHEADS: [&str; 6] = ["SB", "DCS", "DCS-SB", "PB", "PB-SB", "GS"];
+
+/// What switches and interrupts cost: columns are 200 and 50, 100 and 25, 100 and 50 us; of the gang, quanta of 200, 100 and
+/// 100 ms with switches of 2, 1 and 2 ms.
+pub(super) fn table_5(how: &How) -> Figure {
+    let cells = |name: &str| {
+        let preset = STRATEGIES.iter().find(|(it, _)| *it == name).expect("it is a strategy").1;
+        let cell = Cell::new(preset, 5);
+        let second = Cell { switch_us: 100.0, interrupt_us: 25.0, quantum_ms: 100, ..cell };
+        let third =
+            if name == "GS" { Cell { switch_us: 200.0, ..second } } else { Cell { interrupt_us: 50.0, ..second } };
+        [cell, second, third]
+    };
+    let ran = run("zhang-tab5", &OVERHEADS.iter().flat_map(|name| cells(name)).collect::<Vec<_>>(), how);
+    let mut figure = figure("zhang-tab5", "response by costs over that with the first, WL5", how);
+    let columns =
+        ["CS 200, I 50 us; Q 200, CS 2 ms", "CS 100, I 25 us; Q 100, CS 1 ms", "CS 100, I 50 us; Q 100, CS 2 ms"];
+    for (name, ran) in OVERHEADS.iter().zip(ran.chunks(3)) {
+        let cell = |(column, it): (&str, &Ran)| (column.to_string(), it.over(&ran[0], 0.0), None);
+        figure.series.push(row("", name, columns.into_iter().zip(ran).map(cell)));
+    }
+    let at = |name: &str, column: usize| {
+        let place = OVERHEADS.iter().position(|it| *it == name).expect("it is there");
+        figure.series[place].points[column].y
+    };
+    let mut claims = Vec::new();
+    for name in OVERHEADS {
+        claims.push(Claim::at_most(format!("{name}, half of the costs: \"reduce\" (4.5)"), 1.0, at(name, 1)));
+    }
+    for name in ["DCS", "DCS-SB", "SB", "PB-SB", "GS"] {
+        let what = format!("{name}, the third over the second: \"increase\"");
+        claims.push(Claim::at_least(what, 1.0, at(name, 2) / at(name, 1)));
+    }
+    claims.push(Claim::about("PB, the third over the second: \"no interrupts\"", 1.0, at("PB", 2) / at("PB", 1)));
+    let blocking = (at("SB", 1) + at("DCS-SB", 1) + at("PB-SB", 1)) / 3.0;
+    claims.push(Claim::at_most(
+        "half of the costs, who blocks (SB, DCS-SB, PB-SB) over who spins (DCS, PB): \"more significant\"",
+        1.0,
+        blocking / ((at("DCS", 1) + at("PB", 1)) / 2.0),
+    ));
+    figure.claims = claims;
+    figure
+}

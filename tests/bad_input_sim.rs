@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: whatever is wrong with the flags of `sim cluster` or with a trace, the program says so in one line, says where and
+//! what to do about it, and runs nothing. The flags of all else are in `bad_input.rs`, but for those of other models, which are
+//! in their tests.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use clap::CommandFactory;
+use common::error_of;
+use scx_cosched::cli::Cli;
+
+mod common;
+
+/// A flag, values that it does not take, and how the message says what it takes.
+type Row = (&'static str, &'static [&'static str], &'static str);
+
+const SWITCH: &str = "no more were expected";
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    ("workload", &["WL0", "WL9", "wl1", "7", "WL11", ""], "(known: WL1 to WL8)"),
+    ("policy", &["psb", "", "PB", "gs"], "(known: cc, dcs"),
+    ("mpl", &["0", "1025", "-1", "1.5", "4294967297", "five", ""], "it takes a whole number from 1 to 1024"),
+    ("skew", &["-0.5", "200.5", "NaN", "inf", "20%", ""], "it takes a number of % from 0 to 200"),
+    ("nodes", &["0", "65537", "-1", "1.5", "4294967297", ""], "it takes a whole number from 1 to 65536"),
+    ("switch-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
+    ("interrupt-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
+    ("quantum-ms", &["0", "60001", "-1", "1.5", "1s", ""], "it takes a whole number of ms from 1 to 60000"),
+    ("latency-us", &["0", "0.5", "1000000.5", "-1", "NaN", "inf", ""], "it takes a number of us from 1 to 1000000"),
+    ("exchanges", &["0", "1001", "-1", "1.5", ""], "it takes a whole number from 1 to 1000"),
+    ("spin-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
+    ("load", &["0", "0.009", "10.5", "-1", "NaN", "inf", "60%", ""], "it takes a number from 0.01 to 10"),
+    ("jobs", &["0", "1000001", "-1", "1.5", ""], "it takes a whole number from 1 to 1000000"),
+    ("execution-s", &["0", "1000000.5", "-1", "NaN", "inf", "1s", ""], "it takes a number of s from 0.001 to 1000000"),
+    ("warmup", &["-0.5", "90.5", "NaN", "inf", "10%", ""], "it takes a number of % from 0 to 90"),
+    ("time-scale", &["0", "1000.5", "-1", "NaN", "inf", ""], "it takes a number from 0.000000001 to 1000"),
+    ("seed", &["-1", "18446744073709551616", "1.5", "x", ""], "it takes a whole number from 0 to 18446744073709551615"),
+    ("runs", &["0", "100001", "-3", "1.5", ""], "it takes a whole number from 1 to 100000"),
+    ("swf", &[""], "a value is required"),
+    ("mixes", &[""], "a value is required"),
+    ("json", &["1", "true"], SWITCH),
+];
+
+fn refuses(args: &[&str], code: i32, wanted: &[&str]) {
+    let (message, found) = error_of(&[&["sim", "cluster"], args].concat());
+    assert_eq!(found, code, "{args:?}: {message}");
+    for part in wanted {
+        assert!(message.contains(part), "{args:?}: {message:?} has no {part:?}");
+    }
+}
+
+#[test]
+fn every_flag_has_a_row() {
+    let command = Cli::command();
+    let sim = command.find_subcommand("sim").and_then(|sim| sim.find_subcommand("cluster")).unwrap();
+    let flags: BTreeSet<&str> = sim.get_arguments().filter_map(|arg| arg.get_long()).collect();
+    let rows: BTreeSet<&str> = ROWS.iter().map(|(flag, ..)| *flag).collect();
+    assert_eq!(rows, flags, "a flag without a row, or a row without a flag");
+}
+
+#[test]
+fn a_value_that_a_flag_does_not_take_is_refused() {
+    for (flag, bad, takes) in ROWS {
+        let flag = format!("--{flag}");
+        for value in *bad {
+            match *takes {
+                SWITCH => refuses(&[&format!("{flag}={value}")], 2, &[&flag, value, takes]),
+                _ => refuses(&[&flag, value], 2, &[&flag, value, takes]),
+            }
+        }
+        match *takes {
+            SWITCH => refuses(&[&flag, &flag], 2, &[&flag, "cannot be used multiple times"]),
+            _ => refuses(&[&flag], 2, &[&flag, "a value is required"]),
+        }
+    }
+    refuses(&["--speed", "5"], 2, &["--speed"]);
+    refuses(&["WL1"], 2, &["WL1"]);
+}
+
+#[test]
+fn what_has_no_effect_or_leaves_nothing_is_refused() {
+    for (flag, value) in [("--workload", "WL1"), ("--load", "0.5"), ("--jobs", "5"), ("--execution-s", "1")] {
+        refuses(&["--swf", "/no/such.swf", flag, value], 2, &[flag, "it has no effect with --swf"]);
+    }
+    for (flag, value) in [("--mixes", "/no/such.toml"), ("--time-scale", "0.5")] {
+        refuses(&[flag, value], 2, &[flag, "it has no effect without a trace", "--swf"]);
+    }
+    refuses(
+        &["--policy", "gang", "--quantum-ms", "2"],
+        2,
+        &["--switch-us: 2000 leaves nothing of a quantum of 2 ms", "--quantum-ms"],
+    );
+}
+
+/// What is wrong with a trace of a good line and then `line`, after the name of the file.
+fn error_of_trace(line: &[u8], args: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.swf");
+    let good = b"; Version: 2.2\n1 10 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n";
+    fs::write(&path, [&good[..], line].concat()).unwrap();
+    let path = path.to_str().unwrap();
+    let (message, code) = error_of(&[&["sim", "cluster", "--time-scale", "1e-6", "--swf", path], args].concat());
+    assert_eq!(code, 1, "{message}");
+    message.strip_prefix(path).unwrap_or_else(|| panic!("{message}")).to_string()
+}
+
+#[test]
+fn a_trace_that_is_cut_short_or_malformed_is_named_with_line_and_field() {
+    let cases: [(&str, &str); 15] = [
+        (
+            "2 11 0 60",
+            ":3: field 5 (number of allocated processors): it is missing, the line ends after 4 of 18 fields (get the trace again",
+        ),
+        ("2", ":3: field 2 (submit time): it is missing"),
+        ("2 11 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1", ":3: field 18 (think time from preceding job): it is missing"),
+        ("2 11 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1 5", ":3: '5' comes after the 18 fields"),
+        ("x 11 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1", ":3: field 1 (job number): 'x' is no number (mend it"),
+        ("2 11 0 1h 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1", ":3: field 4 (run time): '1h' is no number"),
+        ("2 11 0 NaN 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1", ":3: field 4 (run time): 'NaN' is no number"),
+        (
+            "2 11 0 1e300 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1",
+            ":3: field 4 (run time): 1e300 is out of range: it takes a number from -1 to",
+        ),
+        (
+            "2 11 0 60 4.5 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1",
+            ":3: field 5 (number of allocated processors): '4.5' is no whole number",
+        ),
+        (
+            "2 11 0 60 -4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1",
+            ":3: field 5 (number of allocated processors): -4 is out of range",
+        ),
+        (
+            "2 -1 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1",
+            ":3: field 2 (submit time): -1 is out of range: it takes a number from 0",
+        ),
+        (
+            "2 9 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1",
+            ":3: field 2 (submit time): 9 is before the 10 of the job above (sort",
+        ),
+        (
+            "\n\n2 11 0 60 33 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1",
+            ":5: field 5 (number of allocated processors): 33 is more than the 32 nodes (choose --nodes 33 or more",
+        ),
+        (
+            "2 11 0 60 -1 -1 -1 64 -1 -1 1 1 1 1 1 1 -1 -1",
+            ":3: field 8 (requested number of processors): 64 is more than the 32 nodes",
+        ),
+        ("<html>", ":3: field 1 (job number): '<html>' is no number"),
+    ];
+    for (line, wanted) in cases {
+        let message = error_of_trace(line.as_bytes(), &[]);
+        assert!(message.starts_with(wanted), "{line:?}: {message}");
+    }
+    let message = error_of_trace(b"\x1f\x8b\x08\xff", &[]);
+    assert!(message.starts_with(":3: it is no text"), "{message}");
+}
+
+#[test]
+fn a_trace_that_is_no_trace_is_named() {
+    refuses(&["--swf", "/no/such.swf"], 1, &["/no/such.swf: it cannot be read (--swf takes"]);
+    refuses(&["--swf", "/"], 1, &["/: it cannot be read"]);
+    refuses(&["--swf", "/dev/null"], 1, &["/dev/null: no job in it ran"]);
+}
+
+#[test]
+fn a_sidecar_that_is_wrong_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, trace) = (dir.path().join("m.toml"), dir.path().join("a.swf"));
+    fs::write(&trace, "1 0 0 60 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n").unwrap();
+    let (path, trace) = (path.to_str().unwrap(), trace.to_str().unwrap());
+    let third = "compute = 50\nio = 25\ncommunication = 25\n";
+    for (text, wanted) in [
+        ("[default]\ncompute = 50\nio = 25\n", ":1: missing field `communication` (it takes [default]"),
+        ("\n[defaults]\n", ":2: unknown field `defaults`"),
+        ("[default]\ncompute = \"x\"\n", ":2: invalid type"),
+        ("compute = 1 2\n", ":1: "),
+        (
+            "[default]\ncompute = -1\nio = 1\ncommunication = 100\n",
+            ": [default]: compute: -1 is out of range: it takes a number of %",
+        ),
+        (
+            "[job.3]\ncompute = 50\nio = 25\ncommunication = 20\n",
+            ": [job.3]: compute, io and communication add up to 95 % (they take 100",
+        ),
+        (
+            format!("[executable.x]\n{third}").as_str(),
+            ": [executable.x]: it takes a whole number, as field 14 of the trace has it",
+        ),
+    ] {
+        fs::write(path, text).unwrap();
+        refuses(&["--swf", trace, "--mixes", path], 1, &[&format!("{path}{wanted}")]);
+    }
+    refuses(&["--swf", trace, "--mixes", "/no/such.toml"], 1, &["/no/such.toml: it cannot be read (--mixes takes"]);
+}

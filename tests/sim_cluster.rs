@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: `sim cluster` does with a few jobs what can be reckoned by hand, under every preset, and with many what Zhang's
+//! strategies are for.
+
+use common::scx_cosched;
+use scx_cosched::presets;
+use scx_cosched::sim::cluster::workload::{JobSpec, Mix, Stream, TYPES};
+use scx_cosched::sim::cluster::{Costs, Outcome, Setup, policy_of, simulate};
+use serde_json::Value;
+
+mod common;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+
+fn setup(preset: &str, nodes: u32, level: u32) -> Setup {
+    let switch_ns = if preset == "gang" { 2000 * US } else { 200 * US };
+    let costs = Costs { switch_ns, interrupt_ns: 50 * US, latency_ns: 185 * US, move_ns: 3 * US, check_ns: 2 * US };
+    // Of 200 us a few looks at endpoints, one on each node, leave too little: whoever then sleeps has its neighbours sleep too.
+    let policy = policy_of(preset, &costs, 250 * US, 200 * MS).unwrap();
+    Setup { nodes, level, exchanges: 1, policy, costs, skew: 0.0, warmup: 0.0 }
+}
+
+fn job(arrival_ns: u64, size: u32, execution_ns: u64, mix: Mix) -> JobSpec {
+    JobSpec { arrival_ns, size, execution_ns, mix }
+}
+
+fn close(found: f64, wanted: f64, within: f64) -> bool {
+    (found / wanted - 1.0).abs() <= within
+}
+
+#[test]
+fn alone_a_job_takes_what_it_is_said_to_take_under_every_preset() {
+    for preset in presets::all().keys() {
+        for mix in TYPES {
+            for size in [1, 2, 4] {
+                let found = simulate(&setup(preset, 4, 3), &[job(0, size, 2 * S, mix)], 1);
+                // The gang begins with the next quantum. Looking at endpoints each millisecond takes 2 us of it.
+                let begins_s = if preset == "gang" { 0.202 } else { 0.0002 };
+                assert!(close(found.response_s, 2.0 + begins_s, 0.01), "{preset} {mix:?} {size}: {}", found.response_s);
+                assert_eq!(found.wait_s, 0.0);
+                let busy = f64::from(size) / 4.0;
+                let useful = mix.compute + if size > 1 { mix.communication } else { 0.0 };
+                let useful = if size > 1 { useful } else { mix.compute / (mix.compute + mix.io) };
+                // The gang's first quantum is idle.
+                let share = 2.0 / found.end_s;
+                assert!(close(found.utilization, busy * useful * share, 0.02), "{preset} {mix:?} {size}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_does_not_fit_waits_for_who_came_before() {
+    // One slot a node, so one after the other, and the third, which would fit beside the first, after the second.
+    let jobs = [job(0, 3, S, TYPES[3]), job(MS, 4, S, TYPES[3]), job(2 * MS, 1, S, TYPES[3])];
+    for preset in ["local", "sb", "pb"] {
+        let found = simulate(&setup(preset, 4, 1), &jobs, 1);
+        let wanted = (1.0 + 1.999 + 2.998) / 3.0;
+        assert!(close(found.response_s, wanted, 0.01), "{preset}: {}", found.response_s);
+        assert!(close(found.wait_s, (0.0 + 0.999 + 1.998) / 3.0, 0.01), "{preset}: {}", found.wait_s);
+        assert!(close(found.execution_s, 1.0, 0.01), "{preset}: {}", found.execution_s);
+        assert!(close(found.throughput_per_s, 1.0, 0.01), "{preset}: {}", found.throughput_per_s);
+    }
+}
+
+#[test]
+fn rows_of_the_gang_take_turns_and_an_io_is_no_reason_for_another() {
+    // Two jobs, a row each: 1.9 s of work each in turns of 200 ms from 0.2 s on, of which 2 go to the switch. The last of ten
+    // turns of the second begins at 4 s, and 118 ms are left for it.
+    for mix in [TYPES[3], TYPES[1]] {
+        let jobs = [job(0, 4, 1900 * MS, mix), job(0, 4, 1900 * MS, mix)];
+        let found = simulate(&setup("gang", 4, 2), &jobs, 1);
+        assert!(close(found.end_s, 4.0 + 0.002 + 0.118, 0.01), "{mix:?}: {}", found.end_s);
+    }
+    // The same beside one another on fewer nodes than two rows need: all in one row.
+    let halves = [job(0, 2, 2 * S, TYPES[3]), job(0, 2, 2 * S, TYPES[3])];
+    let found = simulate(&setup("gang", 4, 2), &halves, 1);
+    assert!(close(found.end_s, 2.202, 0.01), "{}", found.end_s);
+}
+
+#[test]
+fn who_sleeps_for_io_leaves_the_cpu_to_others() {
+    // Half of it is I/O: two jobs of one process have their CPU in turn, and neither waits for long.
+    let mix = Mix { compute: 0.5, io: 0.5, communication: 0.0 };
+    let jobs = [job(0, 1, 2 * S, mix), job(0, 1, 2 * S, mix)];
+    let mut setup = setup("local", 1, 2);
+    (setup.costs.latency_ns, setup.costs.switch_ns) = (10 * MS, 0);
+    let found = simulate(&setup, &jobs, 1);
+    assert!(found.end_s < 2.4, "{}", found.end_s);
+    assert!(close(found.compute, 2.0 / found.end_s, 0.01), "{found:?}");
+}
+
+fn outcomes(preset: &str, workload: &str, level: u32) -> Vec<Outcome> {
+    let setup = Setup { skew: 0.2, warmup: 0.1, ..setup(preset, 16, level) };
+    let workload = workload.parse().unwrap();
+    let stream = Stream { workload, jobs: 12, execution_ns: 3e8, load: 0.8, nodes: 16 };
+    (1..=2).map(|seed| simulate(&setup, &stream.draw(seed), seed)).collect()
+}
+
+#[test]
+fn every_preset_ends_the_same_work_and_one_seed_makes_one_run() {
+    let work = |outcomes: &[Outcome]| outcomes.iter().map(|it| it.end_s).collect::<Vec<_>>();
+    for preset in presets::all().keys() {
+        let first = outcomes(preset, "WL7", 3);
+        assert_eq!(first, outcomes(preset, "WL7", 3), "{preset}");
+        assert!(work(&first)[0] != work(&first)[1], "{preset}: two seeds make two runs");
+        for it in first {
+            let sum = it.spin + it.switch + it.idle;
+            assert!(sum > 0.0 && sum < 1.0, "{preset}: {it:?}");
+            assert!(it.utilization >= it.compute && it.utilization < 1.0, "{preset}: {it:?}");
+            assert!(it.response_s >= it.execution_s && it.slowdown >= 1.0, "{preset}: {it:?}");
+        }
+    }
+}
+
+#[test]
+fn coordination_is_worth_it_for_jobs_that_communicate() {
+    let response = |preset| outcomes(preset, "WL5", 3).iter().map(|it| it.response_s).sum::<f64>();
+    let local = response("local");
+    for preset in ["gang", "sb", "dcs-sb", "pb", "pb-sb"] {
+        let found = response(preset);
+        assert!(found < 0.7 * local, "{preset}: {found}, local {local}");
+    }
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = scx_cosched(&[&["sim", "cluster", "--json"], args].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn the_program_prints_what_it_promises() {
+    let flags = "--workload WL2 --policy sb --mpl 3 --skew 150 --nodes 8 --switch-us 100 --interrupt-us 25 --quantum-ms 100 \
+                 --jobs 10 --execution-s 0.1 --runs 3";
+    let found = json(&flags.split_whitespace().collect::<Vec<_>>());
+    for field in ["response_s", "wait_s", "execution_s", "utilization", "throughput_per_s"] {
+        assert!(found[field].as_f64().is_some_and(|value| value >= 0.0), "{field}: {found}");
+        assert!(found["ci90"][field].as_f64().is_some(), "{field}: {found}");
+    }
+    let sum = found["wait_s"].as_f64().unwrap() + found["execution_s"].as_f64().unwrap();
+    assert!(close(found["response_s"].as_f64().unwrap(), sum, 1e-9), "{found}");
+    let alone = json(&["--jobs", "5", "--execution-s", "0.05", "--runs", "1"]);
+    assert!(alone["ci90"]["response_s"].is_null(), "{alone}");
+}
+
+/// A line of a trace: number, submit time, run time, processors, executable.
+fn line(number: u32, submit_s: u32, run_s: i32, size: i32, executable: i32) -> String {
+    format!("{number} {submit_s} -1 {run_s} {size} -1 -1 -1 -1 -1 1 -1 -1 {executable} -1 -1 -1 -1\n")
+}
+
+#[test]
+fn a_trace_is_run_with_what_the_sidecar_says_of_its_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, mixes) = (dir.path().join("a.swf"), dir.path().join("mixes.toml"));
+    // Two jobs that take all nodes, one after the other, and one that never ran. The trace begins at 100 s.
+    let lines = [line(1, 100, 10, 4, 7), line(2, 100, 20, 4, 8), line(3, 101, -1, -1, 8)].concat();
+    std::fs::write(&trace, format!("; Version: 2.2\n;\n{lines}")).unwrap();
+    let text = "[default]\ncompute = 100\nio = 0\ncommunication = 0\n[executable.8]\ncompute = 40\nio = 0\ncommunication = 60\n";
+    std::fs::write(&mixes, text).unwrap();
+    let (trace, mixes) = (trace.to_str().unwrap(), mixes.to_str().unwrap());
+    let args = ["--swf", trace, "--nodes", "4", "--mpl", "1", "--time-scale", "0.1", "--warmup", "0", "--runs", "1"];
+    let args = [&args[..], &["--skew", "0"]].concat();
+    let found = json(&[&args[..], &["--mixes", mixes]].concat());
+    assert_eq!((found["jobs"].as_u64(), found["left_out"].as_u64()), (Some(2), Some(1)));
+    let number = |field: &str| found[field].as_f64().unwrap();
+    assert!(close(number("response_s"), (1.0 + 3.0) / 2.0, 0.01), "{found}");
+    assert!(close(number("wait_s"), 0.5, 0.01) && close(number("execution_s"), 1.5, 0.01), "{found}");
+    // Of the first all is computing, of the second 40%.
+    assert!(close(found["shares"]["compute"].as_f64().unwrap(), (1.0 + 0.8) / 3.0, 0.01), "{found}");
+    // Without a sidecar they have all three alike.
+    assert!(close(json(&args)["shares"]["compute"].as_f64().unwrap(), 0.35, 0.01));
+}
