@@ -72,6 +72,14 @@ static u64 rest_of_noted(const struct cosched_wire_note *note)
 	return passed_ns < note->slice_ns ? note->slice_ns - passed_ns : 0;
 }
 
+/* A message arrives for @tctx that carries nothing. */
+static void carry_nothing(struct task_ctx *tctx)
+{
+	tctx->message_wired = 0;
+	tctx->message_epoch = EPOCH_UNKNOWN;
+	tctx->message_slice_ns = 0;
+}
+
 /* Hands what the message that arrives at @sk from another machine carries to @tctx. */
 static void carry_from_afar(struct task_ctx *tctx, const struct sock *sk)
 {

@@ -7,9 +7,9 @@
 #define COSCHED_COUNTERS_H
 
 #define COSCHED_COUNTERS(X)									\
-	X(arrivals,            "Messages that arrived at a socket whose receiver is known")	\
+	X(arrivals,            "Messages that arrived where it is known who receives them")	\
 	X(arrivals_coscheduled, "Arrivals that found their receiver running")			\
-	X(arrivals_unmapped,   "Messages that arrived at a socket that no task has received on") \
+	X(arrivals_unmapped,   "Messages that arrived where it is not known who receives them") \
 	X(boosts,              "Times a receiver ran ahead of the fair order")			\
 	X(spins,               "Receives that found nothing and spun before they slept")		\
 	X(spins_answered,      "Spins that ended with a message, without a switch")		\
@@ -22,7 +22,7 @@
 	X(preemptions,         "Times a waking task preempted by the fair order, without a boost") \
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\
 	X(overdue,             "Tasks taken out of order because they had waited too long")	\
-	X(endpoints_full,      "Sockets that could not be tracked for want of memory")		\
+	X(endpoints_full,      "Sockets and RDMA queues that could not be tracked for want of memory") \
 	X(groups_full,         "Cgroups that count as part of their parent for want of a place")	\
 	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")	\
 	X(epochs_sent,         "TCP segments that took an epoch to another machine")		\
@@ -39,6 +39,7 @@
 	X(tcp)											\
 	X(udp)											\
 	X(unix)											\
+	X(rdma)											\
 	X(other)
 
 #endif

@@ -22,7 +22,7 @@ struct cpu_ctx {
 	u64 curr_slice_since;	/* when its slice began, or would have, had it not been interrupted */
 	u64 curr_slice_ns;
 	u64 curr_id;		/* its task_id; 0: idle, or not ours */
-	u64 arrived;		/* the socket where a message for it arrived last (sockets.bpf.h) */
+	u64 arrived;		/* where a message for it arrived last (sockets.bpf.h) */
 	u32 messages;		/* that arrived for it. Nobody counts exactly: it changes when there is one */
 	u32 curr_kthread;
 	u32 curr_talks;		/* messages have arrived for it, some time or other */

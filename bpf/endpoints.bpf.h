@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Endpoints: the sockets where messages for a task arrived lately, and what they say about it.
+ * Endpoints: the sockets and RDMA queues where messages for a task arrived lately, and what they say about it.
  *
  * A task remembers the addresses of a few, not references: an entry may be stale, never wrong.
  */
@@ -9,7 +9,7 @@
 
 /*
  * Is there still a socket at @addr? Nobody holds a reference. Reads through such a pointer are safe, and what they find
- * is believed only if it is a socket that names itself.
+ * is believed only if it is a socket that names itself, which nothing at an odd address does (completions.bpf.h).
  */
 static bool is_socket(const struct sock *sk, u64 addr)
 {
@@ -19,7 +19,7 @@ static bool is_socket(const struct sock *sk, u64 addr)
 }
 
 /* Does the socket at @addr hold data? */
-static bool holds_message(u64 addr)
+static bool holds_data(u64 addr)
 {
 	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
 
@@ -41,6 +41,12 @@ static bool holds_message(u64 addr)
 	}
 }
 
+/* Does the endpoint at @addr hold a message? The verifier wants no pointer here, of which a bit could be asked for. */
+static bool holds_message(u64 addr)
+{
+	return is_completions(addr) ? holds_completion(addr) : holds_data(addr);
+}
+
 static bool is_udp(u64 addr)
 {
 	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
@@ -58,7 +64,7 @@ static u32 read_up_to(u64 addr)
 }
 
 /*
- * Has a message been read from the socket at @addr that is not answered yet? TCP knows: in a dialogue it owes the peer
+ * Has a message been read from the endpoint at @addr that is not answered yet? TCP knows: in a dialogue it owes the peer
  * an acknowledgement until it has data to send it along with.
  */
 static bool owes_answer(u64 addr)
@@ -66,10 +72,12 @@ static bool owes_answer(u64 addr)
 	struct inet_connection_sock *icsk = bpf_core_cast((void *)addr, struct inet_connection_sock);
 	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
 
+	if (is_completions(addr))
+		return owes_completion(addr);
 	return is_socket(sk, addr) && sk->sk_protocol == IPPROTO_TCP && icsk->icsk_ack.pending & ICSK_ACK_SCHED;
 }
 
-/* Is what @test asks true of one of the sockets that @tctx remembers? */
+/* Is what @test asks true of one of the endpoints that @tctx remembers? */
 static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*test)(u64 addr))
 {
 	u32 i;
@@ -84,7 +92,7 @@ static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*tes
 }
 
 /*
- * Is a message for @tctx waiting at one of the sockets that it remembers, or does it say that there is one?
+ * Is a message for @tctx waiting at one of the endpoints that it remembers, or does it say that there is one?
  *
  * Not static: the verifier walks through a static function once for each path to each of its callers, and through
  * one that is not only once. With this and demand_granted() static it took minutes to load the scheduler.
@@ -123,7 +131,7 @@ static bool has_demand(const struct task_ctx *tctx)
 	return tctx->owes || has_message(tctx);
 }
 
-/* Has a message for @tctx arrived at the socket at @addr, as far as it remembers? */
+/* Has a message for @tctx arrived at @addr, as far as it remembers? */
 static bool remembers_endpoint(const struct task_ctx *tctx, u64 addr)
 {
 	u32 i;
@@ -134,7 +142,7 @@ static bool remembers_endpoint(const struct task_ctx *tctx, u64 addr)
 	return false;
 }
 
-/* A message for @tctx has arrived at the socket at @addr: has_message() is to look there from now on. */
+/* A message for @tctx has arrived at @addr: has_message() is to look there from now on. */
 static void remember_endpoint(struct task_ctx *tctx, u64 addr)
 {
 	u32 i;

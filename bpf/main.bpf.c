@@ -20,6 +20,7 @@
  *	jobs.bpf.h	what each job used, and what its share would have been
  *	trace.bpf.h	arrivals, decisions and switches for somebody who looks
  *	hints.bpf.h	what programs say of their waits themselves
+ *	completions.bpf.h	RDMA queues, and what they hold
  *	endpoints.bpf.h	has a task a message, or a question to answer
  *	polls.bpf.h	is a task in the middle of a receive
  *	park.bpf.h	one that polls in vain leaves its CPU until a message comes
@@ -28,6 +29,7 @@
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
  *	sockets.bpf.h	hooks: who receives where, what has arrived
  *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
+ *	rdma.bpf.h	hooks in modules: what has arrived by RDMA, and for whom
  *	gang.bpf.h	turns by the clock, for comparison
  *	pulse.bpf.h	a timer: who polls in vain, whom to boost periodically, whose turn is over
  *	switch.bpf.h	a task becomes runnable, runs, stops, sleeps
@@ -64,6 +66,7 @@ UEI_DEFINE(uei);
 #include "jobs.bpf.h"
 #include "trace.bpf.h"
 #include "hints.bpf.h"
+#include "completions.bpf.h"
 #include "endpoints.bpf.h"
 #include "polls.bpf.h"
 #include "park.bpf.h"
@@ -71,6 +74,7 @@ UEI_DEFINE(uei);
 #include "demand.bpf.h"
 #include "sockets.bpf.h"
 #include "waits.bpf.h"
+#include "rdma.bpf.h"
 #include "gang.bpf.h"
 #include "pulse.bpf.h"
 #include "switch.bpf.h"

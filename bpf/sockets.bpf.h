@@ -47,47 +47,46 @@ static enum cosched_endpoint endpoint_kind(const struct sock *sk)
 }
 
 /*
- * Has a message arrived at @sk for a task that runs, and not for the first time since it does? Then there is nothing to
- * do: the socket is among those that will be looked at when that task leaves its CPU. A trace wants to know which task
+ * Has a message arrived at @addr for a task that runs, and not for the first time since it does? Then there is nothing to
+ * do: the endpoint is among those that will be looked at when that task leaves its CPU. A trace wants to know which task
  * it is, and has it go the long way.
  */
-static bool arrived_coscheduled(const struct endpoint *ep, const struct sock *sk)
+static bool arrived_coscheduled(const struct endpoint *ep, u64 addr, enum cosched_endpoint kind)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(ep->cpu);
 
 	full_barrier();		/* as in demand_on_arrival() */
-	if (!cctx || cctx->curr_id != ep->receiver || cctx->arrived != (u64)sk || is_traced(COSCHED_EVENT_ARRIVAL))
+	if (!cctx || cctx->curr_id != ep->receiver || cctx->arrived != addr || is_traced(COSCHED_EVENT_ARRIVAL))
 		return false;
 	cctx->messages++;
-	count_arrival(endpoint_kind(sk), true);
+	count_arrival(kind, true);
 	return true;
 }
 
-/* A message has arrived at @sk for @tctx: notes where, and what the message brings along. */
-static void note_arrival(struct task_ctx *tctx, struct endpoint *ep, struct sock *sk)
+/* A message has arrived at @addr for @tctx: notes where. */
+static void note_arrival(struct task_ctx *tctx, struct endpoint *ep, u64 addr)
 {
 	struct cpu_ctx *cctx = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
 
-	carry(tctx, sk);
 	tctx->pending++;
 	ep->cpu = tctx->cpu;
-	remember_endpoint(tctx, (u64)sk);
+	remember_endpoint(tctx, addr);
 	if (!cctx || cctx->curr_id != ep->receiver)
 		return;
-	cctx->arrived = (u64)sk;
+	cctx->arrived = addr;
 	cctx->messages++;
 }
 
-static void message_arrived(struct sock *sk)
+/* A message has arrived at @addr, for whoever @ep says. @sk: the socket that this is; NULL: it is none. */
+static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_endpoint kind, struct sock *sk)
 {
-	struct endpoint *ep = bpf_sk_storage_get(&endpoints, sk, NULL, 0);
 	struct task_struct *p;
 	struct task_ctx *tctx;
 
-	if (ep && arrived_coscheduled(ep, sk))
+	if (ep && arrived_coscheduled(ep, addr, kind))
 		return;
-	if (ep)
-		correct_receiver(ep, (u64)sk);
+	if (ep && sk)
+		correct_receiver(ep, addr);
 	p = ep && ep->receiver ? bpf_task_from_pid(task_id_pid(ep->receiver)) : NULL;
 	if (!p) {
 		count(COSCHED_COUNTER_arrivals_unmapped);
@@ -95,10 +94,19 @@ static void message_arrived(struct sock *sk)
 	}
 	tctx = task_ctx_of(p);
 	if (tctx && task_id(p) == ep->receiver) {
-		note_arrival(tctx, ep, sk);
-		demand_on_arrival(p, tctx, endpoint_kind(sk));
+		if (sk)
+			carry(tctx, sk);
+		else
+			carry_nothing(tctx);
+		note_arrival(tctx, ep, addr);
+		demand_on_arrival(p, tctx, kind);
 	}
 	bpf_task_release(p);
+}
+
+static void message_arrived(struct sock *sk)
+{
+	deliver(bpf_sk_storage_get(&endpoints, sk, NULL, 0), (u64)sk, endpoint_kind(sk), sk);
 }
 
 SEC("fentry/sock_def_readable")

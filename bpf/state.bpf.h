@@ -147,7 +147,7 @@ struct task_ctx {
 	u64 unposted_boosts;
 
 	/* Demand. */
-	u64 endpoints[TASK_ENDPOINTS];	/* addresses of sockets where messages for it arrived lately */
+	u64 endpoints[TASK_ENDPOINTS];	/* addresses of endpoints where messages for it arrived lately */
 	u32 more_endpoints;	/* there were more that held a message than places to remember them */
 	u32 state;		/* enum task_state */
 	u32 boost;		/* enum boost: waits in the queue to be taken ahead of the order */
@@ -220,7 +220,7 @@ static u32 task_id_pid(u64 id)
 	return (u32)id;
 }
 
-/* Where messages for a task arrive: a socket, in the socket's own storage, gone when it is freed. */
+/* Where messages for a task arrive: a socket, in the socket's own storage, gone when it is freed, or see completions.bpf.h. */
 struct endpoint {
 	u64 receiver;		/* task_id of the last task that received here, or will as far as is known */
 	u32 cpu;		/* where that task was when a message last came */

@@ -48,7 +48,7 @@ static bool spin(struct task_ctx *tctx, struct cpu_ctx *cctx, struct sock *sk, u
 	since = now = tctx->wait_since;
 	WRITE_ONCE(cctx->spin, SPIN_ON);
 	bpf_for(i, 0, MAX_SPIN_ROUNDS) {
-		came = holds_message((u64)sk);
+		came = holds_data((u64)sk);
 		if (came || READ_ONCE(cctx->spin) != SPIN_ON || is_lock_wanted(sk))
 			break;
 		now = bpf_ktime_get_ns();
@@ -87,9 +87,17 @@ static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
 }
 
 /*
- * The current task finds nothing at @sk, which it reads, and is about to sleep until a message comes: its claim to a
- * share goes on (jobs.bpf.h). The mark is taken back when it runs again.
+ * @tctx, the current task, is about to sleep until a message comes: its claim to a share goes on (jobs.bpf.h). The mark is
+ * taken back when it runs again.
  */
+static void sleep_begins(struct task_ctx *tctx)
+{
+	count(COSCHED_COUNTER_sleeps);
+	tctx->awaits = 1;
+	tctx->wait_since = bpf_ktime_get_ns();
+}
+
+/* The current task finds nothing at @sk, which it reads, and is about to sleep until a message comes. */
 static int wait_begins(struct sock *sk, bool may_spin)
 {
 	struct task_ctx *tctx = task_ctx_of(bpf_get_current_task_btf());
@@ -97,9 +105,7 @@ static int wait_begins(struct sock *sk, bool may_spin)
 	note_reader(sk);
 	if (!tctx || (may_spin && spin_before_sleep(tctx, sk)))
 		return 0;
-	count(COSCHED_COUNTER_sleeps);
-	tctx->awaits = 1;
-	tctx->wait_since = bpf_ktime_get_ns();
+	sleep_begins(tctx);
 	return 0;
 }
 

@@ -4,6 +4,9 @@
 
 pub use skel::*;
 
+/// The object that the skeleton is of.
+pub static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bpf.bpf.o"));
+
 /// `bpf/intf.h` and `policies/policy.h`, by bindgen.
 #[allow(missing_docs, dead_code, non_camel_case_types, non_upper_case_globals, non_snake_case)]
 #[allow(clippy::all)]

@@ -86,7 +86,7 @@ fn cgroups_are_found_where_they_are_mounted() {
 #[test]
 fn a_hook_that_the_kernel_lacks_is_a_warning_with_its_consequence() {
     let (_dir, host) = machine(true, &[]);
-    let hook = Hook { name: "on_readable".into(), function: "no_such_function".into() };
+    let hook = Hook { name: "on_readable".into(), function: "no_such_function".into(), module: None };
     let finding = host.hook(&hook);
     assert_eq!(finding.level, Level::Warning);
     assert!(finding.remedy.contains("nothing is boosted"), "{finding}");

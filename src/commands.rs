@@ -236,7 +236,11 @@ pub fn status_text(snapshot: &Snapshot) -> String {
         0 => String::new(),
         n => format!(", {n} at rest, since the policy takes no arrivals"),
     };
-    fact("hooks", format!("{} attached{resting}; missing: {missing}", hooks.attached.len()));
+    let idle = match hooks.idle.len() {
+        0 => String::new(),
+        n => format!(", {n} of RDMA idle"),
+    };
+    fact("hooks", format!("{} attached{resting}{idle}; missing: {missing}", hooks.attached.len()));
     fact(
         "coscheduled",
         snapshot.coscheduling_degree().map_or("no arrivals yet".into(), |d| {

@@ -28,6 +28,8 @@ pub struct Hook {
     pub name: String,
     /// The kernel function's name.
     pub function: String,
+    /// The kernel module that the function is in, if it is in one: see [`crate::modules`].
+    pub module: Option<String>,
 }
 
 /// The hooks of a loaded object. They observe while they are awake, and cost nothing while they rest.
@@ -44,7 +46,10 @@ pub struct HookStates {
     pub attached: Vec<String>,
     /// Names of those that would, but need not: the policy wants to see neither messages nor waits.
     pub resting: Vec<String>,
-    /// Names of those that do not: see the warnings at the start.
+    /// Names of those in kernel modules that nobody uses, or that are not loaded.
+    #[serde(default)]
+    pub idle: Vec<String>,
+    /// Names of those that do not: see the warnings.
     pub missing: Vec<String>,
 }
 
@@ -53,6 +58,7 @@ impl HookStates {
     pub fn extend(&mut self, other: HookStates) {
         self.attached.extend(other.attached);
         self.resting.extend(other.resting);
+        self.idle.extend(other.idle);
         self.missing.extend(other.missing);
     }
 }
@@ -61,8 +67,9 @@ impl Hook {
     /// The hook that a program of this name and ELF section is, if it is one.
     pub fn of_program(name: &OsStr, section: &OsStr) -> Option<Hook> {
         let (name, section) = (name.to_str()?, section.to_str()?);
-        let function = section.strip_prefix("fentry/").or_else(|| section.strip_prefix("fexit/"))?;
-        name.starts_with(PREFIX).then(|| Hook { name: name.into(), function: function.into() })
+        let target = section.strip_prefix("fentry/").or_else(|| section.strip_prefix("fexit/"))?;
+        let (module, function) = target.split_once(':').map_or((None, target), |(module, f)| (Some(module.into()), f));
+        name.starts_with(PREFIX).then(|| Hook { name: name.into(), function: function.into(), module })
     }
 
     /// Whether the kernel that `btf` describes has the function.
@@ -77,6 +84,11 @@ impl Hook {
         match self.name.as_str() {
             "on_readable" => "arrivals are not seen, so nothing is boosted",
             "on_unix_readable" => "arrivals at Unix sockets are not seen",
+            "on_rxe_completion" => "arrivals at queues of soft RoCE are seen only if the program waits for an event",
+            "on_rxe_send" => "the thread that made an RDMA queue counts as its receiver",
+            "on_uverbs_completion" => "events of RDMA queues are not seen",
+            "on_uverbs_read" | "on_uverbs_poll" => "who waits for events of RDMA queues is not known",
+            "on_cq_end" | "on_channel_end" => "RDMA queues are forgotten late",
             "on_tcp_backlog" => "arrivals for a TCP receiver that was preempted inside receive are seen late",
             name if name.ends_with("_wait") => {
                 "whoever sleeps in this receive does not spin before, and is known only if it made the socket"
@@ -90,21 +102,27 @@ impl Hook {
     }
 }
 
-/// All hooks of an object that has been opened, but not loaded.
-pub fn of_object(object: &OpenObject) -> Vec<Hook> {
-    object.progs().filter_map(|p| Hook::of_program(p.name(), p.section())).collect()
+/// The hook that a program is, unless it is in a module.
+fn in_kernel(name: &OsStr, section: &OsStr) -> Option<Hook> {
+    Hook::of_program(name, section).filter(|hook| hook.module.is_none())
 }
 
-/// Before the load: keeps out each hook that this kernel cannot have, or all of them unless `wanted`. The
+/// All hooks of an object that has been opened, but not loaded, that are not in modules.
+pub fn of_object(object: &OpenObject) -> Vec<Hook> {
+    object.progs().filter_map(|p| in_kernel(p.name(), p.section())).collect()
+}
+
+/// Before the load: keeps out each hook that this kernel cannot have, those in modules, or all of them unless `wanted`. The
 /// rest is loaded, but attached by hand, since the skeleton would give up at the first failure.
 pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, quiet: bool) {
     for mut program in object.progs_mut() {
         let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
-        let possible = hook.is_possible(btf);
+        let in_module = hook.module.is_some();
+        let possible = !in_module && hook.is_possible(btf);
         program.set_autoattach(false);
         program.set_autoload(possible && wanted);
-        if !possible && !quiet {
-            let Hook { name, function } = &hook;
+        if !possible && !in_module && !quiet {
+            let Hook { name, function, .. } = &hook;
             warn!("hook {name} (kernel function {function}) is not in this kernel: {}", hook.consequence());
         }
     }
@@ -130,7 +148,7 @@ impl Hooks {
         }
         self.states = HookStates::default();
         for program in object.progs_mut() {
-            let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
+            let Some(hook) = in_kernel(program.name(), program.section()) else { continue };
             if !program.autoload() {
                 self.states.missing.push(hook.name);
                 continue;
@@ -143,7 +161,7 @@ impl Hooks {
                 }
                 Err(error) => {
                     let error = one_line(&format!("{error:#}"));
-                    let Hook { name, function } = &hook;
+                    let Hook { name, function, .. } = &hook;
                     warn!("hook {name} (kernel function {function}) does not attach: {error}: {}", hook.consequence());
                     self.states.missing.push(hook.name);
                 }
@@ -159,7 +177,7 @@ impl Hooks {
         }
         self.states = HookStates::default();
         for program in object.progs() {
-            let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
+            let Some(hook) = in_kernel(program.name(), program.section()) else { continue };
             let list = if program.autoload() { &mut self.states.resting } else { &mut self.states.missing };
             list.push(hook.name);
         }
@@ -176,8 +194,10 @@ mod tests {
 
     #[test]
     fn only_tracing_programs_with_the_prefix_are_hooks() {
-        let wanted = Hook { name: "on_readable".into(), function: "sock_def_readable".into() };
+        let wanted = Hook { name: "on_readable".into(), function: "sock_def_readable".into(), module: None };
         assert_eq!(hook("on_readable", "fentry/sock_def_readable"), Some(wanted));
+        let wanted = Hook { name: "on_end".into(), function: "end_it".into(), module: Some("a_module".into()) };
+        assert_eq!(hook("on_end", "fexit/a_module:end_it"), Some(wanted));
         assert_eq!(hook("scx_lib_init_probe", "fentry/bpf_scx_reg"), None);
         assert_eq!(hook("on_readable", "struct_ops/on_readable"), None);
     }

@@ -18,6 +18,7 @@
 //! | [`run`] | the order in which things start and end |
 //! | [`check`] | what this kernel has and lacks |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
+//! | [`modules`] | hooks on RDMA, whose modules come and go |
 //! | [`wire`] | epochs on the wire: XDP and sock_ops, loaded by aya |
 //! | [`hints`] | what programs say of their waits themselves |
 //! | [`totals`], [`jobs`], [`owners`], [`job_by`] | read the maps; the largest jobs and the rest; who owns a job, and what one is |
@@ -62,6 +63,7 @@ pub mod limits;
 pub mod loading;
 pub mod logging;
 pub mod metrics;
+pub mod modules;
 pub mod monitor;
 pub mod native;
 pub mod owners;

@@ -89,8 +89,8 @@ impl Collector for View {
 
         let help = "Whether a hook observes its kernel function";
         let mut family = out.encode_descriptor("hook_attached", help, None, MetricType::Gauge)?;
-        let states =
-            hooks.attached.iter().map(|h| (h, 1)).chain(hooks.resting.iter().chain(&hooks.missing).map(|h| (h, 0)));
+        let others = hooks.resting.iter().chain(&hooks.idle).chain(&hooks.missing);
+        let states = hooks.attached.iter().map(|h| (h, 1)).chain(others.map(|h| (h, 0)));
         for (hook, attached) in states {
             family.encode_family(&[("hook", hook.as_str())])?.encode_gauge(&i64::from(attached))?;
         }

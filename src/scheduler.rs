@@ -24,6 +24,7 @@ use crate::hints::{Change, Done, Hinted};
 use crate::hooks::{HookStates, Hooks};
 use crate::jobs::TopJobs;
 use crate::loading::{self, Start, Storage};
+use crate::modules::ModuleHooks;
 use crate::native::{self, Counter};
 use crate::owners::Owners;
 use crate::policy::{CostsView, Policy, PolicyChange, PolicyView};
@@ -119,6 +120,7 @@ struct Scheduler<'a, 's> {
     skel: BpfSkel<'a>,
     struct_ops: Option<Link>,
     hooks: Hooks,
+    module_hooks: ModuleHooks,
     gang: Gang,
     tap: Tap,
     hints: Pages,
@@ -144,7 +146,20 @@ impl<'a, 's> Scheduler<'a, 's> {
         let struct_ops = Some(attach_struct_ops(&mut skel)?);
         let buried_at = Instant::now();
         let (tap, hints) = (Tap::default(), Pages::default());
-        Ok(Scheduler { session, skel, struct_ops, hooks, gang, tap, hints, buried_at, used_then: BTreeMap::new() })
+        let mut module_hooks = ModuleHooks::default();
+        module_hooks.follow(skel.object(), session.policy.needs_hooks());
+        Ok(Scheduler {
+            session,
+            skel,
+            struct_ops,
+            hooks,
+            module_hooks,
+            gang,
+            tap,
+            hints,
+            buried_at,
+            used_then: BTreeMap::new(),
+        })
     }
 
     /// Answers requests until one says stop (true) or the kernel has thrown the scheduler out (false).
@@ -167,6 +182,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             if let Some(wire) = &mut self.session.wire {
                 wire.follow();
             }
+            self.module_hooks.follow(self.skel.object(), self.session.policy.needs_hooks());
             if self.gang.is_due() {
                 let Session { policy, owners, .. } = &mut *self.session;
                 self.gang.place(policy, owners, &self.skel.maps.jobs, &self.skel.maps.gang_rows_of_jobs);
@@ -184,6 +200,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     fn end(mut self) -> Result<UserExitInfo> {
         drop(self.struct_ops.take());
         self.hooks.rest(self.skel.object());
+        self.module_hooks.let_go();
         match self.read() {
             Ok(totals) => self.session.past.add(&totals),
             Err(error) => warn!("the last counts are lost: {error:#}"),
@@ -305,6 +322,7 @@ impl<'a, 's> Scheduler<'a, 's> {
 
     fn hook_states(&self) -> HookStates {
         let mut states = self.hooks.states().clone();
+        states.extend(self.module_hooks.states());
         if self.session.settings.wire.is_some() {
             states.extend(wire::states(self.session.wire.as_ref()));
         }

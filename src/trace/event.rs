@@ -235,7 +235,9 @@ mod tests {
 
     #[test]
     fn what_nobody_knows_is_another_version() {
-        for (kind, detail) in [(ARRIVAL, 4), (DECISION, native::reasons().len() as u32), (9, 0)] {
+        for (kind, detail) in
+            [(ARRIVAL, native::endpoints().len() as u32), (DECISION, native::reasons().len() as u32), (9, 0)]
+        {
             let error = what(&raw(kind, detail, 0, 0)).unwrap_err().to_string();
             assert!(error.contains("of another version"), "{error}");
         }

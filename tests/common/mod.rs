@@ -72,6 +72,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         hooks: HookStates {
             attached: vec!["on_readable".into()],
             resting: vec![],
+            idle: vec![],
             missing: vec!["on_tcp_poll".into()],
         },
         memory: Memory { resident_bytes: 10 << 20, maps_bytes: 1 << 20 },

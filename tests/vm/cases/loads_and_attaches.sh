@@ -22,7 +22,7 @@ attached=$(jq '.hooks.attached | length' "$tmp/status")
 (( attached > 0 )) || fail "no hooks"
 is "$(observing)" "$attached" "links of hooks:"
 is "$(jq .pid "$tmp/status")" "$loader" "status names process"
-scx_cosched status | grep -q "hooks .* $attached attached; missing: none" || fail "$(scx_cosched status)"
+scx_cosched status | grep -q "hooks .* $attached attached, .* of RDMA idle; missing: none" || fail "$(scx_cosched status)"
 
 scx_cosched policy set local >/dev/null
 is "$(observing)" 0 "links of hooks under local:"

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Hooks on functions of kernel modules: those of RDMA (`bpf/rdma.bpf.h`).
+//!
+//! A module may be loaded long after the scheduler, and a program that observes one of its functions is bound to it when the
+//! program is loaded, not when it is attached; from then on the module cannot be unloaded. So these hooks are loaded while
+//! somebody has an RDMA device open, from a second copy of the scheduler's object in which everything but them is left
+//! out and that shares all maps with the first. When the last device is closed they go, and the modules may. To unload a
+//! module that is in use fails as it does without them, with one exception: `rdma_rxe` could be taken from under the
+//! programs that use it, and now that takes closing them first.
+//!
+//! What the hooks should have noted while they were away they find in the kernel's own structures.
+
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf, btf__find_by_name_kind, btf__free, btf__load_module_btf};
+use libbpf_rs::{AsRawLibbpf, Btf, Link, MapCore, MapType, Object, ObjectBuilder, OpenObject};
+use log::{info, warn};
+
+use crate::bpf;
+use crate::hooks::{Hook, HookStates};
+use crate::report::one_line;
+
+/// Every program that uses RDMA in user space uses this module.
+const GATE: &str = "ib_uverbs";
+/// How often to see whether somebody does.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
+/// The kernel takes a while to forget a program, and the reference to its module, after it has been let go.
+const LEAVING: Duration = Duration::from_secs(5);
+
+/// Hooks in modules that come and go.
+#[derive(Default)]
+pub struct ModuleHooks {
+    /// What was loaded at the last change, for as long as somebody uses the modules.
+    loaded: Option<Loaded>,
+    states: HookStates,
+    looked_at: Option<Instant>,
+    /// How many references were let go last, and when.
+    leaving: Option<(usize, Instant)>,
+}
+
+struct Loaded {
+    /// The modules that were there then.
+    modules: BTreeSet<String>,
+    links: Vec<Link>,
+    /// None if it did not load, which has been warned of.
+    object: Option<Object>,
+}
+
+impl Loaded {
+    /// How many references these hooks hold on the module that everybody uses: one for each program.
+    fn references(&self) -> usize {
+        let programs = self.object.iter().flat_map(Object::progs).filter(|program| program.autoload());
+        let hooks = programs.filter_map(|program| Hook::of_program(program.name(), program.section()));
+        hooks.filter(|hook| hook.module.as_deref() == Some(GATE)).count()
+    }
+}
+
+impl ModuleHooks {
+    /// Attaches the hooks if they are `wanted` and somebody uses the modules, and lets go of the modules if not. `main` is the
+    /// scheduler, loaded.
+    pub fn follow(&mut self, main: &Object, wanted: bool) {
+        if self.looked_at.is_some_and(|at| at.elapsed() < FOLLOW_INTERVAL) {
+            return;
+        }
+        let begins = self.looked_at.replace(Instant::now()).is_none();
+        let modules = if wanted && self.is_used() { present(main) } else { BTreeSet::new() };
+        let before = self.loaded.as_ref().map(|loaded| &loaded.modules);
+        if before == Some(&modules) || (before.is_none() && modules.is_empty() && !begins) {
+            return;
+        }
+        self.let_go();
+        self.states = HookStates { idle: hooks(main).map(|hook| hook.name).collect(), ..HookStates::default() };
+        if !modules.is_empty() {
+            self.attach(main, modules);
+        }
+    }
+
+    /// Detaches them all, so that the modules may be unloaded.
+    pub fn let_go(&mut self) {
+        let Some(loaded) = self.loaded.take() else { return };
+        self.leaving = Some((loaded.references(), Instant::now()));
+        if !loaded.links.is_empty() {
+            info!("{} hooks on RDMA are detached", loaded.links.len());
+        }
+    }
+
+    /// Which observe, and which do not.
+    pub fn states(&self) -> HookStates {
+        self.states.clone()
+    }
+
+    /// Does anybody have a device open? Other modules' references do not count, nor do those of our programs.
+    fn is_used(&self) -> bool {
+        let leaving =
+            self.leaving.filter(|(_, since)| since.elapsed() < LEAVING).map_or(0, |(references, _)| references);
+        let own = self.loaded.as_ref().map_or(0, Loaded::references) + leaving;
+        is_module(GATE) && references(GATE).is_none_or(|references| references > own)
+    }
+
+    fn attach(&mut self, main: &Object, modules: BTreeSet<String>) {
+        self.states = HookStates::default();
+        let vmlinux = Btf::from_vmlinux().ok();
+        let mut wanted = BTreeSet::new();
+        for hook in hooks(main) {
+            let module = hook.module.clone().filter(|module| modules.contains(module));
+            match module {
+                None => self.states.idle.push(hook.name),
+                Some(module) if has_function(vmlinux.as_ref(), &module, &hook.function) => {
+                    wanted.insert(hook.name);
+                }
+                Some(_) => self.miss(&hook, "it is not there"),
+            }
+        }
+        let mut links = Vec::new();
+        let object = match load(main, &wanted) {
+            Ok(object) => Some(object),
+            Err(error) => {
+                warn!(
+                    "the hooks on RDMA do not load, so its messages are not seen: {}",
+                    one_line(&format!("{error:#}"))
+                );
+                self.states.missing.extend(std::mem::take(&mut wanted));
+                None
+            }
+        };
+        for program in object.iter().flat_map(Object::progs_mut).filter(|program| program.autoload()) {
+            let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
+            match program.attach() {
+                Ok(link) => {
+                    links.push(link);
+                    self.states.attached.push(hook.name);
+                }
+                Err(error) => self.miss(&hook, &one_line(&format!("{error:#}"))),
+            }
+        }
+        if !links.is_empty() {
+            info!("{} hooks on RDMA are attached", links.len());
+        }
+        self.loaded = Some(Loaded { modules, links, object });
+    }
+
+    fn miss(&mut self, hook: &Hook, why: &str) {
+        let Hook { name, function, .. } = hook;
+        warn!("hook {name} (function {function} of a module) does not attach: {why}: {}", hook.consequence());
+        self.states.missing.push(name.clone());
+    }
+}
+
+/// The hooks in modules that an object has.
+fn hooks(object: &Object) -> impl Iterator<Item = Hook> {
+    let all = object.progs().filter_map(|program| Hook::of_program(program.name(), program.section()));
+    all.filter(|hook| hook.module.is_some())
+}
+
+/// Those of the modules that hooks are in that are loaded.
+fn present(main: &Object) -> BTreeSet<String> {
+    hooks(main).filter_map(|hook| hook.module).filter(|module| is_module(module)).collect()
+}
+
+fn directory(module: &str) -> PathBuf {
+    Path::new("/sys/module").join(module)
+}
+
+/// Is it loaded, and neither about to come nor to go? What is built into the kernel is no module.
+fn is_module(name: &str) -> bool {
+    fs::read_to_string(directory(name).join("initstate")).is_ok_and(|state| state.trim_end() == "live")
+}
+
+/// How often a module is used by anything but other modules; none if the kernel does not say.
+fn references(module: &str) -> Option<usize> {
+    let all: usize = fs::read_to_string(directory(module).join("refcnt")).ok()?.trim_end().parse().ok()?;
+    Some(all.saturating_sub(fs::read_dir(directory(module).join("holders")).ok()?.count()))
+}
+
+/// Types of a module.
+struct ModuleBtf(NonNull<btf>);
+
+impl Drop for ModuleBtf {
+    fn drop(&mut self) {
+        // SAFETY: it was loaded, and nobody else has it.
+        unsafe { btf__free(self.0.as_ptr()) }
+    }
+}
+
+/// Whether `module` has the function, as far as its types tell, which are told apart from those of `vmlinux`.
+fn has_function(vmlinux: Option<&Btf<'_>>, module: &str, function: &str) -> bool {
+    let (Some(vmlinux), Ok(module), Ok(function)) = (vmlinux, CString::new(module), CString::new(function)) else {
+        return false;
+    };
+    // SAFETY: the pointers are valid for the call. What it returns refers to `vmlinux`, which outlives it here.
+    let types = unsafe { btf__load_module_btf(module.as_ptr(), vmlinux.as_libbpf_object().as_ptr()) };
+    let Some(types) = NonNull::new(types).map(ModuleBtf) else { return false };
+    // SAFETY: both pointers are valid for the call, and the call only reads.
+    unsafe { btf__find_by_name_kind(types.0.as_ptr(), function.as_ptr(), BTF_KIND_FUNC) > 0 }
+}
+
+/// Loads the hooks with these names from a copy of the object, with the maps of `main`.
+fn load(main: &Object, names: &BTreeSet<String>) -> Result<Object> {
+    let name = main.name().and_then(|name| name.to_str()).context("the object has no name")?;
+    let mut copy: OpenObject = ObjectBuilder::default().name(name)?.open_memory(bpf::OBJECT)?;
+    for mut program in copy.progs_mut() {
+        let wanted = program.name().to_str().is_some_and(|name| names.contains(name));
+        program.set_autoload(wanted);
+    }
+    for mut map in copy.maps_mut() {
+        let shared = main.maps().find(|shared| shared.name() == map.name());
+        match shared.filter(|shared| shared.map_type() != MapType::StructOps) {
+            Some(shared) => {
+                map.reuse_fd(shared.as_fd()).with_context(|| format!("cannot share {:?}", shared.name()))?
+            }
+            None => map.set_autocreate(false)?,
+        }
+    }
+    Ok(copy.load()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_in_or_not_there_is_no_module() {
+        assert!(!is_module("kernel") && !is_module("no_such_module"));
+        assert_eq!(references("no_such_module"), None);
+    }
+
+    #[test]
+    fn a_module_that_is_not_there_has_no_function() {
+        let vmlinux = Btf::from_vmlinux().expect("this kernel has BTF");
+        assert!(!has_function(Some(&vmlinux), "no_such_module", "sock_def_readable"));
+    }
+}
