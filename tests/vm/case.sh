@@ -139,6 +139,18 @@ usage() {
 	done
 }
 
+# of SECONDS PID...: sets the array shares to the per cent of a CPU that each has for so long
+of() {
+	local before i took=$EPOCHREALTIME
+	ran "${@:2}"
+	before=("${times[@]}")
+	sleep "$1"
+	ran "${@:2}"
+	took=$((${EPOCHREALTIME/./} - ${took/./}))
+	shares=()
+	for i in "${!times[@]}"; do shares+=($((100 * (times[i] - before[i]) / took))); done
+}
+
 # near NAME VALUE EXPECTED: within 10%
 near() {
 	echo "$1: $2, expected $3"

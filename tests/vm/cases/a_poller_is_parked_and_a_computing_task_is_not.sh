@@ -4,18 +4,6 @@
 # asks now and then keeps its share. And nobody is taken off a CPU that nobody else wants.
 . "$(dirname -- "$0")/../case.sh"
 
-# of SECONDS PID...: sets the array shares to the per cent of a CPU that each has for so long
-of() {
-	local before i took=$EPOCHREALTIME
-	ran "${@:2}"
-	before=("${times[@]}")
-	sleep "$1"
-	ran "${@:2}"
-	took=$((${EPOCHREALTIME/./} - ${took/./}))
-	shares=()
-	for i in "${!times[@]}"; do shares+=($((100 * (times[i] - before[i]) / took))); done
-}
-
 # ask KIND: one that asks on CPU 1, whose pid is in asker, and is sent a message each 0.7 s by one that sleeps on CPU 0
 ask() {
 	talk $longest "$1/700"

@@ -15,18 +15,6 @@ nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 hinted() { scx_cosched status --json | jq ".hinted.$1"; }
 heard() { [[ $(hinted threads) == "$1" ]]; }
 
-# of SECONDS PID...: sets the array shares to the per cent of a CPU that each has for so long
-of() {
-	local before i took=$EPOCHREALTIME
-	ran "${@:2}"
-	before=("${times[@]}")
-	sleep "$1"
-	ran "${@:2}"
-	took=$((${EPOCHREALTIME/./} - ${took/./}))
-	shares=()
-	for i in "${!times[@]}"; do shares+=($((100 * (times[i] - before[i]) / took))); done
-}
-
 # beside MODE LEAST MOST: its share of a CPU that somebody who computes wants too
 beside() {
 	: >"$tmp/said"
