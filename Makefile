@@ -6,7 +6,7 @@
 #   make bench-local what "local" costs against EEVDF on hackbench (about 5 minutes)
 #   make soak       a million messages to parked tasks, and a thousand switches of the policy: half an hour
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
-#   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too (about 25 minutes)
+#   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
 #   make lint       formatting and warnings
 #   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
