@@ -5,25 +5,23 @@
 //! `{"error": "..."}`. Lines, time and connections are bounded, so a client that stalls or floods disturbs
 //! nobody else. That of a client that traces stays for as long as the trace.
 
-use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::sys::stat::{Mode, umask};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::policy::PolicyChange;
 use crate::requests::Owner;
+use crate::socket_file::{self, SocketFile};
 use crate::trace::event::Wanted;
 use crate::trace::tap::Client;
 
@@ -184,7 +182,7 @@ fn read_line(mut stream: &UnixStream, max: usize, patience: Duration) -> io::Res
 
 /// The socket of the running scheduler. It is removed when this is dropped.
 pub struct ControlSocket {
-    path: PathBuf,
+    _file: SocketFile,
     listener: UnixListener,
 }
 
@@ -212,20 +210,8 @@ impl ControlSocket {
     /// If another scheduler answers there, or the path cannot be used.
     pub fn bind(path: &Path) -> Result<ControlSocket> {
         refuse_second_instance(path)?;
-        match fs::symlink_metadata(path) {
-            Ok(metadata) if metadata.file_type().is_socket() => {
-                fs::remove_file(path).with_context(|| format!("cannot replace {}", path.display()))?;
-            }
-            Ok(_) => bail!("{} exists and is not a socket (choose another --control-socket)", path.display()),
-            Err(_) => {}
-        }
-        // With a mode set later there would be a moment in which everybody could connect.
-        let old = umask(Mode::from_bits_truncate(0o177));
-        let listener = UnixListener::bind(path);
-        umask(old);
-        let listener =
-            listener.map_err(|e| anyhow!("cannot create {}: {e} (choose another --control-socket)", path.display()))?;
-        Ok(ControlSocket { path: path.into(), listener })
+        let (file, listener) = socket_file::bind(path, "--control-socket", 0o600, || UnixListener::bind(path))?;
+        Ok(ControlSocket { _file: file, listener })
     }
 
     /// Serves clients on a thread of its own, for as long as the process lives.
@@ -246,13 +232,6 @@ impl ControlSocket {
         };
         std::thread::Builder::new().name("control".into()).spawn(serve).context("cannot start a thread")?;
         Ok(())
-    }
-}
-
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        // Nothing can be done if it is gone already.
-        let _ = fs::remove_file(&self.path);
     }
 }
 

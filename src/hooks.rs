@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf__find_by_name_kind};
-use libbpf_rs::{AsRawLibbpf, Btf, Link, Object, OpenObject};
+use libbpf_rs::{AsRawLibbpf, Btf, Link, Object, OpenObject, ProgramMut};
 use log::warn;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,32 @@ impl HookStates {
         self.resting.extend(other.resting);
         self.idle.extend(other.idle);
         self.missing.extend(other.missing);
+    }
+
+    /// Attaches `program`, which is `hook`. If that fails, it is missing.
+    pub fn attach(&mut self, program: &ProgramMut<'_>, hook: Hook) -> Option<Link> {
+        match program.attach() {
+            Ok(link) => {
+                self.attached.push(hook.name);
+                sleep(PAUSE);
+                Some(link)
+            }
+            Err(error) => {
+                self.miss(hook, &one_line(&format!("{error:#}")));
+                None
+            }
+        }
+    }
+
+    /// `hook` does not attach, for this reason: warns of it.
+    pub fn miss(&mut self, hook: Hook, why: &str) {
+        let Hook { name, function, module } = &hook;
+        let place = match module {
+            None => format!("kernel function {function}"),
+            Some(_) => format!("function {function} of a module"),
+        };
+        warn!("hook {name} ({place}) does not attach: {why}: {}", hook.consequence());
+        self.missing.push(hook.name);
     }
 }
 
@@ -153,19 +179,7 @@ impl Hooks {
                 self.states.missing.push(hook.name);
                 continue;
             }
-            match program.attach() {
-                Ok(link) => {
-                    self.links.push(link);
-                    self.states.attached.push(hook.name);
-                    sleep(PAUSE);
-                }
-                Err(error) => {
-                    let error = one_line(&format!("{error:#}"));
-                    let Hook { name, function, .. } = &hook;
-                    warn!("hook {name} (kernel function {function}) does not attach: {error}: {}", hook.consequence());
-                    self.states.missing.push(hook.name);
-                }
-            }
+            self.links.extend(self.states.attach(&program, hook));
         }
     }
 

@@ -78,6 +78,7 @@ pub mod scheduler;
 pub mod settings;
 pub mod sim;
 pub mod snapshot;
+pub mod socket_file;
 pub mod totals;
 pub mod trace;
 pub mod wire;

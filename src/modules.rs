@@ -115,7 +115,7 @@ impl ModuleHooks {
                 Some(module) if has_function(vmlinux.as_ref(), &module, &hook.function) => {
                     wanted.insert(hook.name);
                 }
-                Some(_) => self.miss(&hook, "it is not there"),
+                Some(_) => self.states.miss(hook, "it is not there"),
             }
         }
         let mut links = Vec::new();
@@ -132,24 +132,12 @@ impl ModuleHooks {
         };
         for program in object.iter().flat_map(Object::progs_mut).filter(|program| program.autoload()) {
             let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
-            match program.attach() {
-                Ok(link) => {
-                    links.push(link);
-                    self.states.attached.push(hook.name);
-                }
-                Err(error) => self.miss(&hook, &one_line(&format!("{error:#}"))),
-            }
+            links.extend(self.states.attach(&program, hook));
         }
         if !links.is_empty() {
             info!("{} hooks on RDMA are attached", links.len());
         }
         self.loaded = Some(Loaded { modules, links, object });
-    }
-
-    fn miss(&mut self, hook: &Hook, why: &str) {
-        let Hook { name, function, .. } = hook;
-        warn!("hook {name} (function {function} of a module) does not attach: {why}: {}", hook.consequence());
-        self.states.missing.push(name.clone());
     }
 }
 

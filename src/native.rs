@@ -45,6 +45,23 @@ unsafe extern "C" {
     fn cosched_native_reason_grants(reason: u32) -> i32;
 }
 
+/// The demand of a task that has never run, on a CPU where nobody has.
+pub const IDLE_DEMAND: Demand = Demand {
+    now_ns: 0,
+    last_boost_ns: 0,
+    receiver_ran_ns: 0,
+    running_ran_ns: 0,
+    nr_runnable: 0,
+    denied: 0,
+    scale: 1 << intf::COSCHED_SCALE_SHIFT,
+    node_quiet: 0,
+    max_lead_ns: u64::MAX,
+    cpu_ns: 0,
+    fair_ns: 0,
+    message_epoch: 0,
+    node_epoch: 0,
+};
+
 /// An event counter of the scheduler (`bpf/counters.h`).
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {

@@ -5,14 +5,12 @@
 //! to the half of it, and a process has one page however often it asks. Whatever is no request ends the connection.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use libbpf_rs::MapHandle;
 use log::warn;
 use nix::errno::Errno;
@@ -22,7 +20,6 @@ use nix::sys::socket::{
     AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind, connect, getsockopt,
     listen, recv, sendmsg, socket,
 };
-use nix::sys::stat::{Mode, umask};
 
 use super::{Change, Done, kernel, new_page, process};
 use crate::bpf::intf::{
@@ -30,7 +27,9 @@ use crate::bpf::intf::{
     cosched_hint_request,
 };
 use crate::requests::Owner;
+use crate::socket_file::{self, SocketFile};
 
+const FLAG: &str = "--hints-socket";
 /// How often to see whether the scheduler that knows the pages still runs.
 const ALIVE_POLL: u16 = 250;
 /// How many processes of one user are heard at once.
@@ -38,7 +37,7 @@ const USER_MAX: usize = COSCHED_HINT_PROCESSES as usize / 2;
 
 /// The socket. It is removed when this is dropped.
 pub struct HintSocket {
-    path: PathBuf,
+    _file: SocketFile,
     socket: OwnedFd,
 }
 
@@ -49,27 +48,17 @@ impl HintSocket {
     /// # Errors
     /// If somebody listens there, or the path cannot be used.
     pub fn bind(path: &Path) -> Result<HintSocket> {
-        let unusable = |e: &dyn std::fmt::Display| {
-            anyhow!("cannot create {}: {e} (choose another --hints-socket)", path.display())
-        };
-        let address = UnixAddr::new(path).map_err(|e| unusable(&e))?;
+        let address = UnixAddr::new(path).map_err(|error| socket_file::cannot_create(path, FLAG, &error))?;
         let new = || socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None);
-        match fs::symlink_metadata(path) {
-            Ok(metadata) if metadata.file_type().is_socket() => {
-                if connect(new()?.as_raw_fd(), &address).is_ok() {
-                    bail!("another program listens at {} (choose another --hints-socket)", path.display());
-                }
-                fs::remove_file(path).with_context(|| format!("cannot replace {}", path.display()))?;
-            }
-            Ok(_) => bail!("{} exists and is not a socket (choose another --hints-socket)", path.display()),
-            Err(_) => {}
+        if connect(new()?.as_raw_fd(), &address).is_ok() {
+            bail!("another program listens at {} (choose another {FLAG})", path.display());
         }
-        let socket = new().map_err(|e| unusable(&e))?;
-        let old = umask(Mode::from_bits_truncate(0o111));
-        let bound = bind(socket.as_raw_fd(), &address);
-        umask(old);
-        bound.and_then(|()| listen(&socket, Backlog::MAXCONN)).map_err(|e| unusable(&e))?;
-        Ok(HintSocket { path: path.into(), socket })
+        let (file, socket) = socket_file::bind(path, FLAG, 0o666, || {
+            let socket = new()?;
+            bind(socket.as_raw_fd(), &address)?;
+            listen(&socket, Backlog::MAXCONN).map(|()| socket)
+        })?;
+        Ok(HintSocket { _file: file, socket })
     }
 
     /// Serves processes on a thread of its own, for as long as this process lives.
@@ -87,13 +76,6 @@ impl HintSocket {
         };
         std::thread::Builder::new().name("hints".into()).spawn(serve).context("cannot start a thread")?;
         Ok(())
-    }
-}
-
-impl Drop for HintSocket {
-    fn drop(&mut self) {
-        // Nothing can be done if it is gone already.
-        let _ = fs::remove_file(&self.path);
     }
 }
 

@@ -159,15 +159,9 @@ impl Dynamic<'_> {
             receiver_ran_ns: it.ran_ns[sender.job] as i64,
             running_ran_ns: (it.ran_ns[it.job] + queue.now_ns() - it.since_ns) as i64,
             nr_runnable: 2,
-            scale: 1 << intf::COSCHED_SCALE_SHIFT,
-            max_lead_ns: u64::MAX,
             message_epoch: sender.epoch,
             node_epoch: it.epoch,
-            last_boost_ns: 0,
-            denied: 0,
-            node_quiet: 0,
-            cpu_ns: 0,
-            fair_ns: 0,
+            ..native::IDLE_DEMAND
         };
         if native::grants(native::decide(&self.setup.policy, &demand)) {
             self.nodes[to].epoch = native::epoch_adopt(demand.node_epoch, demand.message_epoch);

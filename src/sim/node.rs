@@ -94,22 +94,33 @@ impl<S: LocalScheduler> Node<S> {
         self.timer
     }
 
-    /// Takes the next task from the local scheduler. True: it has to be switched to; else it runs, or the CPU idles.
-    pub fn take_next(&mut self, now_ns: u64) -> bool {
+    /// Takes the next task from the local scheduler. If it has to be switched to, which takes `switch_ns`, returns the timer for
+    /// that; else it runs, or the CPU idles.
+    pub fn take_next(&mut self, now_ns: u64, switch_ns: u64) -> Option<u32> {
         let Some(slot) = self.local.pick() else {
-            self.mode = Mode::Idle;
-            self.set_timer(NEVER_NS);
-            self.use_for(Use::Idle, now_ns);
-            return false;
+            self.idle(now_ns);
+            return None;
         };
         if self.loaded == Some(slot) {
             self.begin(slot, now_ns);
-            return false;
+            return None;
         }
+        Some(self.switch_to(slot, now_ns, switch_ns))
+    }
+
+    /// Does nothing from now on.
+    pub fn idle(&mut self, now_ns: u64) {
+        self.mode = Mode::Idle;
+        self.set_timer(NEVER_NS);
+        self.use_for(Use::Idle, now_ns);
+    }
+
+    /// Switches to `slot` for `switch_ns` from now on. Returns the timer for that.
+    pub fn switch_to(&mut self, slot: Slot, now_ns: u64, switch_ns: u64) -> u32 {
         self.loaded = Some(slot);
         self.mode = Mode::Switching(slot);
         self.use_for(Use::Switch, now_ns);
-        true
+        self.set_timer(now_ns + switch_ns)
     }
 
     /// Runs `slot` from now on.

@@ -44,21 +44,7 @@ pub const POLICY: cosched_policy = cosched_policy {
 };
 
 /// Of a task that has never run, on a CPU where nobody has.
-pub const IDLE: cosched_demand = cosched_demand {
-    now_ns: 0,
-    last_boost_ns: 0,
-    receiver_ran_ns: 0,
-    running_ran_ns: 0,
-    nr_runnable: 0,
-    denied: 0,
-    scale: EQUAL_WEIGHTS,
-    node_quiet: 0,
-    max_lead_ns: u64::MAX,
-    cpu_ns: 0,
-    fair_ns: 0,
-    message_epoch: 0,
-    node_epoch: 0,
-};
+pub const IDLE: cosched_demand = native::IDLE_DEMAND;
 
 /// The name of the gate's answer.
 pub fn reason(policy: &cosched_policy, demand: &cosched_demand) -> &'static str {

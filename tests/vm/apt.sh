@@ -8,6 +8,9 @@
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
+# What this machine is: debian-bookworm, say.
+release=$(. /etc/os-release && echo "$ID-${VERSION_CODENAME-}")
+
 # open_suite SUITE DIR: fetch the package list of SUITE, from the first mirror
 # that carries it under Debian's key (others are third parties' archives). DIR
 # must be empty; apt_cache and take_packages work on that suite from then on.

@@ -127,10 +127,8 @@ impl<'a, S: LocalScheduler + Clone> Bsp<'a, S> {
 
     /// The CPU is free: whoever is next has it.
     pub(super) fn next(&mut self, node: usize, queue: &mut Queue<Event>) {
-        let it = &mut self.nodes[node];
-        if it.take_next(queue.now_ns()) {
-            let switch_ns = self.setup.costs.switch_ns;
-            let timer = it.set_timer(queue.now_ns() + switch_ns);
+        let (it, switch_ns) = (&mut self.nodes[node], self.setup.costs.switch_ns);
+        if let Some(timer) = it.take_next(queue.now_ns(), switch_ns) {
             queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
         } else if let Mode::Running(slot) = it.mode {
             self.resume(node, slot, queue);

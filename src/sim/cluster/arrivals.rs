@@ -54,21 +54,7 @@ impl Cluster<'_> {
     /// Whether the gate allows a boost. Zhang's strategies have none, and neither have the nodes here what other gates ask
     /// for: their gate is `always`.
     pub(super) fn grants(&self, now_ns: u64) -> bool {
-        let demand = cosched_demand {
-            now_ns,
-            last_boost_ns: 0,
-            receiver_ran_ns: 0,
-            running_ran_ns: 0,
-            nr_runnable: self.setup.level,
-            denied: 0,
-            scale: 1 << intf::COSCHED_SCALE_SHIFT,
-            node_quiet: 0,
-            max_lead_ns: u64::MAX,
-            cpu_ns: 0,
-            fair_ns: 0,
-            message_epoch: 0,
-            node_epoch: 0,
-        };
+        let demand = cosched_demand { now_ns, nr_runnable: self.setup.level, ..native::IDLE_DEMAND };
         native::grants(native::decide(&self.setup.policy, &demand))
     }
 }

@@ -10,7 +10,7 @@ use super::task::Step;
 use crate::native;
 use crate::sim::engine::{NEVER_NS, Queue};
 use crate::sim::local::LocalScheduler;
-use crate::sim::node::{Mode, Use};
+use crate::sim::node::Mode;
 
 impl Cluster<'_> {
     /// A process has come to a slot.
@@ -46,25 +46,16 @@ impl Cluster<'_> {
     /// The running process sleeps, or has done all.
     pub(super) fn gives_up(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         if self.setup.is_gang() {
-            return self.idles(node, queue);
+            return self.cpus[node].node.idle(queue.now_ns());
         }
         self.cpus[node].node.local.sleep(slot);
         self.next(node, queue);
     }
 
-    fn idles(&mut self, node: usize, queue: &mut Queue<Event>) {
-        let it = &mut self.cpus[node].node;
-        it.mode = Mode::Idle;
-        it.set_timer(NEVER_NS);
-        it.use_for(Use::Idle, queue.now_ns());
-    }
-
     /// The CPU is free: whoever is next has it.
     pub(super) fn next(&mut self, node: usize, queue: &mut Queue<Event>) {
-        let it = &mut self.cpus[node].node;
-        if it.take_next(queue.now_ns()) {
-            let switch_ns = self.setup.costs.switch_ns;
-            let timer = it.set_timer(queue.now_ns() + switch_ns);
+        let (it, switch_ns) = (&mut self.cpus[node].node, self.setup.costs.switch_ns);
+        if let Some(timer) = it.take_next(queue.now_ns(), switch_ns) {
             queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
         } else if let Mode::Running(slot) = it.mode {
             self.resume(node, slot, queue);
@@ -131,7 +122,7 @@ impl Cluster<'_> {
     fn switched(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         // Under the gang the row's process has the CPU even if it sleeps.
         if self.task(self.place_of(node, slot)).sleeps {
-            return self.idles(node, queue);
+            return self.cpus[node].node.idle(queue.now_ns());
         }
         self.cpus[node].node.begin(slot, queue.now_ns());
         self.resume(node, slot, queue);
@@ -140,13 +131,10 @@ impl Cluster<'_> {
     fn takes_turn(&mut self, node: usize, row: Option<u32>, same: bool, queue: &mut Queue<Event>) {
         let there = |row: u32| self.tasks[self.place_of(node, row)].is_some();
         let Some(row) = row.filter(|&row| there(row)) else {
-            return self.idles(node, queue);
+            return self.cpus[node].node.idle(queue.now_ns());
         };
         let switch_ns = if same { 0 } else { self.setup.costs.switch_ns };
-        let it = &mut self.cpus[node].node;
-        it.mode = Mode::Switching(row);
-        it.use_for(Use::Switch, queue.now_ns());
-        let timer = it.set_timer(queue.now_ns() + switch_ns);
+        let timer = self.cpus[node].node.switch_to(row, queue.now_ns(), switch_ns);
         queue.at(queue.now_ns() + switch_ns, Event::Timer { node: node as u32, timer });
     }
 
