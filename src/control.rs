@@ -32,7 +32,7 @@ const ANSWER_MAX: usize = 64 << 20;
 /// How long a client may take to ask its question or to take its answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a client waits for its answer: longer than the scheduler takes to answer or to say it cannot.
-const SERVER_PATIENCE: Duration = Duration::from_secs(15);
+const SERVER_PATIENCE: Duration = Duration::from_secs(65);
 /// How often to see whether the scheduler of a trace still runs.
 const ALIVE_POLL: Duration = Duration::from_millis(250);
 /// This many clients are served at once; more are turned away.

@@ -6,7 +6,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf__find_by_name_kind};
 use libbpf_rs::{AsRawLibbpf, Btf, Link, Object, OpenObject, ProgramMut};
@@ -20,6 +20,9 @@ const PREFIX: &str = "on_";
 
 /// Between two hooks. To attach or detach one, the kernel patches its text on all CPUs; without a pause these halts add up.
 const PAUSE: Duration = Duration::from_millis(20);
+/// For so long hooks stay after the last policy that wanted them, since who tries policies comes back soon, and to attach
+/// them takes seconds on a busy machine.
+const STAY: Duration = Duration::from_secs(10);
 
 /// A tracing program and the kernel function that it observes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +38,11 @@ pub struct Hook {
 /// The hooks of a loaded object. They observe while they are awake, and cost nothing while they rest.
 #[derive(Default)]
 pub struct Hooks {
-    links: Vec<Link>,
+    /// With the hooks' names, in the order in which they were attached.
+    links: Vec<(String, Link)>,
     states: HookStates,
+    /// Since when nobody wants them.
+    unwanted: Option<Instant>,
 }
 
 /// Which hooks are attached, and which are not.
@@ -63,12 +69,12 @@ impl HookStates {
     }
 
     /// Attaches `program`, which is `hook`. If that fails, it is missing.
-    pub fn attach(&mut self, program: &ProgramMut<'_>, hook: Hook) -> Option<Link> {
+    pub fn attach(&mut self, program: &ProgramMut<'_>, hook: Hook) -> Option<(String, Link)> {
         match program.attach() {
             Ok(link) => {
-                self.attached.push(hook.name);
+                self.attached.push(hook.name.clone());
                 sleep(PAUSE);
-                Some(link)
+                Some((hook.name, link))
             }
             Err(error) => {
                 self.miss(hook, &one_line(&format!("{error:#}")));
@@ -157,9 +163,13 @@ pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, quiet: bool
 impl Hooks {
     /// The hooks of `object`, at rest.
     pub fn of(object: &Object) -> Hooks {
-        let mut hooks = Hooks::default();
-        hooks.rest(object);
-        hooks
+        let mut states = HookStates::default();
+        for program in object.progs() {
+            let Some(hook) = in_kernel(program.name(), program.section()) else { continue };
+            let list = if program.autoload() { &mut states.resting } else { &mut states.missing };
+            list.push(hook.name);
+        }
+        Hooks { states, ..Hooks::default() }
     }
 
     /// Which observe, and which do not.
@@ -167,34 +177,46 @@ impl Hooks {
         &self.states
     }
 
-    /// Attaches every hook that was loaded, unless they are.
+    /// Whether any observes.
+    pub fn are_awake(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    /// Attaches those that rest.
     pub fn wake(&mut self, object: &Object) {
-        if !self.links.is_empty() {
-            return;
-        }
-        self.states = HookStates::default();
+        self.unwanted = None;
+        let resting = std::mem::take(&mut self.states.resting);
         for program in object.progs_mut() {
             let Some(hook) = in_kernel(program.name(), program.section()) else { continue };
-            if !program.autoload() {
-                self.states.missing.push(hook.name);
-                continue;
+            if resting.contains(&hook.name) {
+                self.links.extend(self.states.attach(&program, hook));
             }
-            self.links.extend(self.states.attach(&program, hook));
+        }
+    }
+
+    /// To be called often. Lets one more of them rest if they have not been `wanted` for a while: not all at once, since
+    /// detaching takes as long as attaching does.
+    pub fn follow(&mut self, wanted: bool) {
+        if wanted {
+            self.unwanted = None;
+        } else if self.unwanted.get_or_insert_with(Instant::now).elapsed() >= STAY {
+            self.rest_one();
         }
     }
 
     /// Detaches them all.
-    pub fn rest(&mut self, object: &Object) {
-        for link in self.links.drain(..) {
-            drop(link);
-            sleep(PAUSE);
-        }
-        self.states = HookStates::default();
-        for program in object.progs() {
-            let Some(hook) = in_kernel(program.name(), program.section()) else { continue };
-            let list = if program.autoload() { &mut self.states.resting } else { &mut self.states.missing };
-            list.push(hook.name);
-        }
+    pub fn rest(&mut self) {
+        while self.rest_one() {}
+    }
+
+    /// Detaches the last that was attached, if any is.
+    fn rest_one(&mut self) -> bool {
+        let Some((name, link)) = self.links.pop() else { return false };
+        drop(link);
+        sleep(PAUSE);
+        self.states.attached.retain(|attached| *attached != name);
+        self.states.resting.push(name);
+        true
     }
 }
 

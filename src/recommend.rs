@@ -155,7 +155,7 @@ fn cannot_judge(before: &Snapshot, after: &Snapshot) -> Option<String> {
         let (old, new) = (&before.policy.name, &after.policy.name);
         return Some(format!("the policy changed from {old} to {new} meanwhile: ask again"));
     }
-    if !hooks.attached.is_empty() {
+    if hooks.resting.is_empty() && !hooks.attached.is_empty() {
         return None;
     }
     Some(match hooks.resting.is_empty() {

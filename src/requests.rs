@@ -15,6 +15,8 @@ use crate::trace::tap::{Client, Opened};
 /// How long to wait for an answer. Loading the scheduler again, when the kernel asks for it, takes a second
 /// or two, and requests wait meanwhile.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long if hooks may have to be attached first, which takes so long on a busy machine that is emulated.
+const POLICY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A question, and where the answer goes. An answer that nobody waits for any more is dropped.
 pub enum Request {
@@ -46,7 +48,7 @@ impl Owner {
     /// # Errors
     /// If the scheduler ends or does not answer in time.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.ask(Request::Snapshot)
+        self.ask(PATIENCE, Request::Snapshot)
     }
 
     /// Changes the policy and returns the one that is in force.
@@ -54,7 +56,7 @@ impl Owner {
     /// # Errors
     /// One line that says why the change is refused; nothing has changed then.
     pub fn set_policy(&self, change: PolicyChange) -> Result<PolicyView> {
-        self.ask(|answer| Request::SetPolicy(change, answer))
+        self.ask(POLICY_PATIENCE, |answer| Request::SetPolicy(change, answer))
     }
 
     /// Has events written for as long as somebody holds `client`.
@@ -62,7 +64,7 @@ impl Owner {
     /// # Errors
     /// One line that says who traces already, or what is wrong.
     pub fn trace(&self, client: &Arc<Client>) -> Result<Opened> {
-        self.ask(|answer| Request::Trace(client.clone(), answer))
+        self.ask(PATIENCE, |answer| Request::Trace(client.clone(), answer))
     }
 
     /// Has a process or thread that gives hints heard, or not any more.
@@ -70,7 +72,7 @@ impl Owner {
     /// # Errors
     /// One line that says what is wrong.
     pub fn hint(&self, change: Change) -> Result<Done> {
-        self.ask(|answer| Request::Hint(change, answer))
+        self.ask(PATIENCE, |answer| Request::Hint(change, answer))
     }
 
     /// Has the scheduler unloaded.
@@ -79,14 +81,14 @@ impl Owner {
         let _ = self.0.send(Request::Stop);
     }
 
-    fn ask<T>(&self, request: impl FnOnce(Sender<Result<T, String>>) -> Request) -> Result<T> {
+    fn ask<T>(&self, patience: Duration, request: impl FnOnce(Sender<Result<T, String>>) -> Request) -> Result<T> {
         let (sender, receiver) = channel();
         self.0.send(request(sender)).map_err(|_| anyhow!("the scheduler is ending"))?;
-        match receiver.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(patience) {
             Ok(answer) => answer.map_err(|e| anyhow!(e)),
             Err(RecvTimeoutError::Disconnected) => Err(anyhow!("the scheduler is ending")),
             Err(RecvTimeoutError::Timeout) => {
-                Err(anyhow!("the scheduler has not answered for {} s", PATIENCE.as_secs()))
+                Err(anyhow!("the scheduler has not answered for {} s", patience.as_secs()))
             }
         }
     }

@@ -133,7 +133,8 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Loads and attaches. The hooks come first: they do nothing for a task that the scheduler has not seen
     /// yet, and a message that arrives while it takes over one task after the other is not lost.
     ///
-    /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them.
+    /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them, once
+    /// they are gone.
     fn attach(session: &'s mut Session, storage: &'a mut Storage) -> Result<Self> {
         let mut skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
         let mut hooks = Hooks::of(skel.object());
@@ -147,7 +148,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         let buried_at = Instant::now();
         let (tap, hints) = (Tap::default(), Pages::default());
         let mut module_hooks = ModuleHooks::default();
-        module_hooks.follow(skel.object(), session.policy.needs_hooks());
+        module_hooks.follow(skel.object(), hooks.are_awake());
         Ok(Scheduler {
             session,
             skel,
@@ -182,7 +183,8 @@ impl<'a, 's> Scheduler<'a, 's> {
             if let Some(wire) = &mut self.session.wire {
                 wire.follow();
             }
-            self.module_hooks.follow(self.skel.object(), self.session.policy.needs_hooks());
+            self.hooks.follow(self.session.policy.needs_hooks());
+            self.module_hooks.follow(self.skel.object(), self.hooks.are_awake());
             if self.gang.is_due() {
                 let Session { policy, owners, .. } = &mut *self.session;
                 self.gang.place(policy, owners, &self.skel.maps.jobs, &self.skel.maps.gang_rows_of_jobs);
@@ -199,7 +201,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Unloads, keeps what was counted, and says why the kernel ended it.
     fn end(mut self) -> Result<UserExitInfo> {
         drop(self.struct_ops.take());
-        self.hooks.rest(self.skel.object());
+        self.hooks.rest();
         self.module_hooks.let_go();
         match self.read() {
             Ok(totals) => self.session.past.add(&totals),
@@ -231,9 +233,6 @@ impl<'a, 's> Scheduler<'a, 's> {
         unsafe { (&raw mut bss.policies[next as usize & 1]).write_volatile(loading::to_skeleton(&bpf)) };
         now.store(next, Ordering::Release);
 
-        if !policy.needs_hooks() {
-            self.hooks.rest(self.skel.object());
-        }
         let view = policy.view();
         info!("policy {} is in force", view.name);
         self.session.policy = policy;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The scheduler loads, takes over, attaches every hook that it has, lets them rest
-# while the policy takes no arrivals, and is gone without a trace when it is told
-# to stop.
+# a while after the policy takes no arrivals any more, and is gone without a trace
+# when it is told to stop.
 . "$(dirname -- "$0")/../case.sh"
 
 # observing: how many links there are to programs that are hooks
@@ -25,7 +25,9 @@ is "$(jq .pid "$tmp/status")" "$loader" "status names process"
 scx_cosched status | grep -q "hooks .* $attached attached, .* of RDMA idle; missing: none" || fail "$(scx_cosched status)"
 
 scx_cosched policy set local >/dev/null
-is "$(observing)" 0 "links of hooks under local:"
+is "$(observing)" "$attached" "links of hooks just after the switch to local:"
+rest() { (( $(observing) == 0 )); }
+eventually 60 rest || fail "$(observing) hooks observe under local"
 is "$(scx_cosched status --json | jq '.hooks.resting | length')" "$attached" "hooks at rest:"
 scx_cosched policy set dcs >/dev/null
 is "$(observing)" "$attached" "links of hooks under dcs again:"

@@ -21,6 +21,8 @@ scx_cosched policy recommend --seconds 1
 
 # Nothing is heard of messages while the hooks rest.
 scx_cosched policy set local
+at_rest() { scx_cosched status --json | jq -e '.hooks.attached == []' >/dev/null; }
+eventually 60 at_rest || fail "$(scx_cosched status)"
 recommended null
 jq -r '.reasons[0]' "$tmp/advice" | grep -q "policy set dcs-sb" || fail "it does not say what to do"
 scx_cosched policy set dcs-sb
