@@ -4,7 +4,7 @@
 #   make test       unit, property and differential tests, and the scheduler in a VM
 #   make            build target/release/scx_cosched
 #   make bench-local what "local" costs against EEVDF on hackbench (about 5 minutes)
-#   make soak       a million messages to parked tasks, and a thousand switches of the policy: half an hour
+#   make soak       a million messages to parked tasks, and a thousand switches of the policy: a quarter of an hour
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
 #   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them

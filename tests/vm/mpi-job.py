@@ -33,6 +33,8 @@ phase, step = WARM_UP, 0
 if world.rank == 0:
     open(file + ".ready", "w").close()
 while phase != END:
+    if phase == WARM_UP:
+        began, cpu_then, first = time.monotonic(), cpu(), step
     if world.rank == 0:
         message[0] = phase_now()
         world.Send([message, MPI.BYTE], 1)
@@ -41,9 +43,7 @@ while phase != END:
         world.Recv([message, MPI.BYTE], 0)
         world.Send([message, MPI.BYTE], 0)
     step += 1
-    if message[0] != phase and message[0] == COUNT:
-        began, cpu_then, first = time.monotonic(), cpu(), step
-    elif phase == COUNT and message[0] != COUNT:
+    if phase <= COUNT < message[0]:
         found = step - first, time.monotonic() - began, cpu() - cpu_then
     phase = message[0]
 every = world.gather(found)
