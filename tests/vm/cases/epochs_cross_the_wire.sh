@@ -1,6 +1,7 @@
 #!/bin/bash
 # Epochs cross a network: between two namespaces, each with a CPU of its own, messages of TCP connections take the epoch
-# along, and it is adopted. Loss, reordering and duplicates do no harm, and an interface may come and go.
+# along, and it is adopted. Where the option is stripped on the way they are passed without it. Loss, reordering and
+# duplicates do no harm, and an interface may come and go.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
 
@@ -15,6 +16,20 @@ eventually 20 complete || fail "the interface is not followed: $(missing) is mis
 for cpu in 0 1; do hog taskset -c $cpu; done
 passed 3
 heard_all
+
+echo "a middlebox that strips the option:"
+cp -a "$NFT/." /
+ip netns exec afar nft -f - <<'END'
+table inet strip {
+	chain in { type filter hook prerouting priority mangle; tcp option 253 exists reset tcp option 253; }
+	chain out { type filter hook postrouting priority mangle; tcp option 253 exists reset tcp option 253; }
+}
+END
+passed 3
+is "$heard $refused $adopted" "0 0 0" "heard, refused and adopted:"
+# Each end of the two connections sends sixty-four, and then no more.
+(( sent > 0 && sent <= 256 )) || fail "it goes on telling who does not answer"
+ip netns exec afar nft delete table inet strip
 
 echo "a bad wire:"
 tc qdisc add dev wire0 root netem delay 2ms 1ms loss 2% duplicate 5% reorder 25%
