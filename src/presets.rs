@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result, anyhow};
+use clap::Parser;
 use toml::Table;
 
 use crate::choices::Choices;
 use crate::given::Origin;
 use crate::policy::{Policy, PolicyChange};
+use crate::report;
 
 /// The policy of a scheduler that was told nothing.
 pub const DEFAULT: &str = "dcs-sb";
@@ -69,6 +71,36 @@ pub fn find(name: &str) -> Result<Preset, String> {
         let known: Vec<&str> = PRESETS.keys().map(String::as_str).collect();
         format!("unknown policy '{name}' (known: {})", known.join(", "))
     })
+}
+
+/// What is changed in a preset, as the loader's own flags.
+#[derive(Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Changes {
+    #[command(flatten)]
+    choices: Choices,
+}
+
+/// A preset and the flags for what is to differ from it: `dcs+h_ms=-20` is `dcs` with `--h-ms=-20`.
+pub fn arguments(name: &str) -> (&str, Vec<String>) {
+    let mut parts = name.split('+');
+    let preset = parts.next().unwrap_or_default();
+    let flag = |change: &str| {
+        let (key, value) = change.split_once('=').unwrap_or((change, ""));
+        format!("--{}={value}", key.replace('_', "-"))
+    };
+    (preset, parts.map(flag).collect())
+}
+
+/// The preset with the changes that are in its name, as every output has it: `dcs+h_ms=-20`.
+///
+/// # Errors
+/// One line, if the loader would refuse it.
+pub fn changed(name: &str) -> Result<Policy, String> {
+    let (preset, changes) = arguments(name);
+    let base = find(preset)?.policy;
+    let changes = Changes::try_parse_from(changes).map_err(|error| report::what_is_wrong(&error))?;
+    PolicyChange { name: Some(preset.into()), choices: changes.choices }.apply(&base)
 }
 
 impl PolicyChange {
@@ -134,6 +166,15 @@ mod tests {
             assert!(policy.spin < intf::cosched_spin_COSCHED_NR_SPINS);
             assert!(policy.choice < intf::cosched_choice_COSCHED_NR_CHOICES);
         }
+    }
+
+    #[test]
+    fn a_change_is_a_flag() {
+        assert_eq!(arguments("dcs"), ("dcs", vec![]));
+        let flags = ("dcs", vec!["--gate=rate".to_owned(), "--rate-exponent=-1".to_owned()]);
+        assert_eq!(arguments("dcs+gate=rate+rate_exponent=-1"), flags);
+        assert_eq!(changed("dcs+h_ms=-20").unwrap().name(), "dcs+h_ms=-20");
+        assert!(changed("local+h_ms=-20").unwrap_err().contains("no effect"));
     }
 
     #[test]

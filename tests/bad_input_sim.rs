@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: whatever is wrong with the flags of `sim cluster` or with a trace, the program says so in one line, says where and
-//! what to do about it, and runs nothing. The flags of all else are in `bad_input.rs`, but for those of other models, which are
-//! in their tests.
+//! Claim: whatever is wrong with the flags of `sim cluster`, `shared` or `replay`, with a trace or with a summary of the bench, the
+//! program says so in one line, says where and what to do about it, and runs nothing. The flags of all else are in
+//! `bad_input.rs`, but for those of other models, which are in their tests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ type Row = (&'static str, &'static [&'static str], &'static str);
 const SWITCH: &str = "no more were expected";
 
 #[rustfmt::skip]
-const ROWS: &[Row] = &[
+const CLUSTER: &[Row] = &[
     ("workload", &["WL0", "WL9", "wl1", "7", "WL11", ""], "(known: WL1 to WL8)"),
     ("policy", &["psb", "", "PB", "gs"], "(known: cc, dcs"),
     ("mpl", &["0", "1025", "-1", "1.5", "4294967297", "five", ""], "it takes a whole number from 1 to 1024"),
@@ -42,8 +42,53 @@ const ROWS: &[Row] = &[
     ("json", &["1", "true"], SWITCH),
 ];
 
+#[rustfmt::skip]
+const SHARED: &[Row] = &[
+    ("policy", &["psb", "", "PB", "dcs+h_ms=x", "local+h_ms=-20"], "--policy: "),
+    ("mistuned", &["psb", "", "dcs+colour=red"], "--mistuned: "),
+    ("pattern", &["news", "", "Ring"], "possible values: token, ring, meeting"),
+    ("receiver", &["poll", "", "Spin"], "possible values: spin, block"),
+    ("nodes", &["0", "65537", "-1", "1.5", "4294967297", ""], "it takes a whole number from 1 to 65536"),
+    ("jobs", &["0", "65", "-1", "1.5", ""], "it takes a whole number from 1 to 64"),
+    ("competitors", &["65", "-1", "1.5", ""], "it takes a whole number from 0 to 64"),
+    ("grain-us", &["0", "0.5", "1000000.5", "-1", "NaN", "inf", ""], "it takes a number of us from 1 to 1000000"),
+    ("imbalance", &["-0.5", "2.5", "NaN", "inf", "10%", ""], "it takes a multiple of the grain from 0 to 2"),
+    ("latency-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
+    ("overhead-us", &["0", "-0.5", "1000000.5", "NaN", "inf", ""], "it takes a number of us from 0.05 to 1000000"),
+    ("switch-us", &["0", "-0.5", "1000000.5", "NaN", "inf", ""], "it takes a number of us from 0.05 to 1000000"),
+    ("loss", &["-0.5", "50.5", "NaN", "inf", "1%", ""], "it takes a number of % from 0 to 50"),
+    ("resend-ms", &["0", "60000.5", "-1", "NaN", "inf", ""], "it takes a number of ms from 0.01 to 60000"),
+    ("clock-skew-ms", &["-0.5", "10000.5", "NaN", "inf", ""], "it takes a number of ms from 0 to 10000"),
+    ("tick-us", &["0", "99", "10001", "-1", "1.5", ""], "it takes a whole number of us from 100 to 10000"),
+    ("seconds", &["0", "3600.5", "-1", "NaN", "inf", "1s", ""], "it takes a number of s from 0.01 to 3600"),
+    ("warmup-s", &["-0.5", "3600.5", "NaN", "inf", "1s", ""], "it takes a number of s from 0 to 3600"),
+    ("seed", &["-1", "18446744073709551616", "1.5", "x", ""], "it takes a whole number from 0 to 18446744073709551615"),
+    ("runs", &["0", "100001", "-3", "1.5", ""], "it takes a whole number from 1 to 100000"),
+    ("json", &["1", "true"], SWITCH),
+];
+
+#[rustfmt::skip]
+const REPLAY: &[Row] = &[
+    ("latency-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
+    ("overhead-us", &["0", "-0.5", "1000000.5", "NaN", "inf", ""], "it takes a number of us from 0.05 to 1000000"),
+    ("switch-us", &["0", "-0.5", "1000000.5", "NaN", "inf", ""], "it takes a number of us from 0.05 to 1000000"),
+    ("tick-us", &["0", "99", "10001", "-1", "1.5", ""], "it takes a whole number of us from 100 to 10000"),
+    ("out", &[""], "a value is required"),
+    ("seed", &["-1", "18446744073709551616", "1.5", "x", ""], "it takes a whole number from 0 to 18446744073709551615"),
+    ("runs", &["0", "100001", "-3", "1.5", ""], "it takes a whole number from 1 to 100000"),
+    ("json", &["1", "true"], SWITCH),
+];
+
+/// Each command, with what it needs besides its flags.
+const COMMANDS: [(&str, &[&str], &[Row]); 3] =
+    [("cluster", &[], CLUSTER), ("shared", &[], SHARED), ("replay", &["/no/such.json"], REPLAY)];
+
 fn refuses(args: &[&str], code: i32, wanted: &[&str]) {
-    let (message, found) = error_of(&[&["sim", "cluster"], args].concat());
+    refuses_of("cluster", args, code, wanted);
+}
+
+fn refuses_of(command: &str, args: &[&str], code: i32, wanted: &[&str]) {
+    let (message, found) = error_of(&[&["sim", command], args].concat());
     assert_eq!(found, code, "{args:?}: {message}");
     for part in wanted {
         assert!(message.contains(part), "{args:?}: {message:?} has no {part:?}");
@@ -53,25 +98,30 @@ fn refuses(args: &[&str], code: i32, wanted: &[&str]) {
 #[test]
 fn every_flag_has_a_row() {
     let command = Cli::command();
-    let sim = command.find_subcommand("sim").and_then(|sim| sim.find_subcommand("cluster")).unwrap();
-    let flags: BTreeSet<&str> = sim.get_arguments().filter_map(|arg| arg.get_long()).collect();
-    let rows: BTreeSet<&str> = ROWS.iter().map(|(flag, ..)| *flag).collect();
-    assert_eq!(rows, flags, "a flag without a row, or a row without a flag");
+    for (name, _, rows) in COMMANDS {
+        let sim = command.find_subcommand("sim").and_then(|sim| sim.find_subcommand(name)).unwrap();
+        let flags: BTreeSet<&str> = sim.get_arguments().filter_map(|arg| arg.get_long()).collect();
+        let rows: BTreeSet<&str> = rows.iter().map(|(flag, ..)| *flag).collect();
+        assert_eq!(rows, flags, "{name}: a flag without a row, or a row without a flag");
+    }
 }
 
 #[test]
 fn a_value_that_a_flag_does_not_take_is_refused() {
-    for (flag, bad, takes) in ROWS {
-        let flag = format!("--{flag}");
-        for value in *bad {
-            match *takes {
-                SWITCH => refuses(&[&format!("{flag}={value}")], 2, &[&flag, value, takes]),
-                _ => refuses(&[&flag, value], 2, &[&flag, value, takes]),
+    for (command, needs, rows) in COMMANDS {
+        let refuses = |args: &[&str], wanted: &[&str]| refuses_of(command, &[needs, args].concat(), 2, wanted);
+        for (flag, bad, takes) in rows {
+            let flag = format!("--{flag}");
+            for value in *bad {
+                match *takes {
+                    SWITCH => refuses(&[&format!("{flag}={value}")], &[&flag, value, takes]),
+                    _ => refuses(&[&flag, value], &[&flag, value, takes]),
+                }
             }
-        }
-        match *takes {
-            SWITCH => refuses(&[&flag, &flag], 2, &[&flag, "cannot be used multiple times"]),
-            _ => refuses(&[&flag], 2, &[&flag, "a value is required"]),
+            match *takes {
+                SWITCH => refuses(&[&flag, &flag], &[&flag, "cannot be used multiple times"]),
+                _ => refuses(&[&flag], &[&flag, "a value is required"]),
+            }
         }
     }
     refuses(&["--speed", "5"], 2, &["--speed"]);
@@ -90,6 +140,65 @@ fn what_has_no_effect_or_leaves_nothing_is_refused() {
         &["--policy", "gang", "--quantum-ms", "2"],
         2,
         &["--switch-us: 2000 leaves nothing of a quantum of 2 ms", "--quantum-ms"],
+    );
+}
+
+#[test]
+fn flags_of_shared_that_do_not_go_together_are_refused() {
+    let refuses = |args: &[&str], wanted: &[&str]| refuses_of("shared", args, 2, wanted);
+    refuses(&["--pattern", "token", "--nodes", "3"], &["--nodes: 3 nodes make no pairs", "even"]);
+    refuses(&["--resend-ms", "5"], &["--resend-ms: it has no effect without losses", "--loss"]);
+    refuses(&["--clock-skew-ms", "5"], &["--clock-skew-ms: only a gang looks at the clock", "--policy gang"]);
+}
+
+const ALONE: &str = r#"{"receiver": "spin", "scheduler": "eevdf", "competitors": 0, "fairness": 1.0,
+    "round_trips_per_s": {"median": 10000.0, "min": 9000.0, "max": 11000.0}}"#;
+
+#[test]
+fn a_summary_that_is_none_or_says_too_little_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.json");
+    let path = path.to_str().unwrap();
+    let summary = |results: &str| format!(r#"{{"testbed": "one", "seconds": 2, "results": [{results}]}}"#);
+    let beside = ALONE.replace("\"competitors\": 0", "\"competitors\": 4");
+    let both = summary(&format!("{ALONE}, {beside}"));
+    let costs = &["--latency-us", "5", "--switch-us", "100"][..];
+    let cases: [(String, &[&str], i32, &str); 11] = [
+        (String::new(), costs, 1, ": EOF while parsing"),
+        ("{".into(), costs, 1, ": EOF while parsing an object at line 1 column 1 (it takes the summary.json"),
+        ("7".into(), costs, 1, ": invalid type: integer `7`"),
+        (r#"{"testbed": "three", "seconds": 2, "results": []}"#.into(), costs, 1, ": unknown variant `three`"),
+        (summary(ALONE).replace("\"fairness\": 1.0,", ""), costs, 1, ": missing field `fairness`"),
+        (both.replace("\"seconds\": 2", "\"seconds\": -2"), costs, 1, ": seconds: -2 is out of range"),
+        (
+            both.replace("\"competitors\": 4", "\"competitors\": 99"),
+            costs,
+            1,
+            ": results[1]: competitors: 99 is not from",
+        ),
+        (summary(&beside), costs, 2, ": no spinning pair alone under eevdf in it"),
+        (summary(ALONE), costs, 2, ": nothing in it can be replayed"),
+        (
+            both.clone(),
+            &["--switch-us", "100"],
+            2,
+            ": it has no costs, as benches of before have not (give --latency-us",
+        ),
+        (both.clone(), &["--latency-us", "50", "--switch-us", "100"], 2, ": the costs are more than the 100.0 us"),
+    ];
+    for (text, args, code, wanted) in cases {
+        fs::write(path, &text).unwrap();
+        refuses_of("replay", &[&[path], args].concat(), code, &[&format!("{path}{wanted}")]);
+    }
+    refuses_of("replay", &["/no/such.json"], 1, &["/no/such.json: it cannot be read (give the summary.json"]);
+    refuses_of("replay", &["/"], 1, &["/: it cannot be read"]);
+    fs::write(path, both).unwrap();
+    let in_a_file = format!("{path}/out");
+    refuses_of(
+        "replay",
+        &[&[path, "--runs", "1", "--out", &in_a_file], costs].concat(),
+        1,
+        &["--out: ", "it cannot be made"],
     );
 }
 

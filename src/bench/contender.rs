@@ -5,13 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Parser;
 use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
 
-use crate::choices::Choices;
-use crate::policy::PolicyChange;
-use crate::{presets, report};
+use crate::presets::{self, arguments};
 
 /// The scheduler of the kernel itself.
 pub const EEVDF: &str = "eevdf";
@@ -76,34 +73,12 @@ fn parse_peer(text: &str) -> Result<Contender> {
     Ok(Contender::Peer { name: name.into(), command })
 }
 
-/// What is changed in a preset, as the loader's own flags.
-#[derive(Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-struct Changes {
-    #[command(flatten)]
-    choices: Choices,
-}
-
 /// Refuses what the loader would refuse, before anything is measured.
 fn check_preset(text: &str) -> Result<()> {
-    let (name, changes) = arguments(text);
-    let preset = presets::find(name).map_err(|unknown| {
+    presets::find(arguments(text).0).map_err(|unknown| {
         anyhow!("{unknown}; {EEVDF} is the kernel's own, and {PEER}NAME=/path/to/binary another one")
     })?;
-    let wrong = |what: String| anyhow!("'{text}': {what}");
-    let changes = Changes::try_parse_from(changes).map_err(|error| wrong(report::what_is_wrong(&error)))?;
-    PolicyChange { name: Some(name.into()), choices: changes.choices }.apply(&preset.policy).map(drop).map_err(wrong)
-}
-
-/// A preset and the flags for what is to differ from it: `dcs+h_ms=-20` is `dcs` with `--h-ms=-20`.
-pub fn arguments(name: &str) -> (&str, Vec<String>) {
-    let mut parts = name.split('+');
-    let preset = parts.next().unwrap_or_default();
-    let flag = |change: &str| {
-        let (key, value) = change.split_once('=').unwrap_or((change, ""));
-        format!("--{}={value}", key.replace('_', "-"))
-    };
-    (preset, parts.map(flag).collect())
+    presets::changed(text).map(drop).map_err(|error| anyhow!("'{text}': {error}"))
 }
 
 /// Schedulers by name, with commas between them.
@@ -136,13 +111,6 @@ mod tests {
 
     fn error(text: &str) -> String {
         text.parse::<Contenders>().unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_change_is_a_flag() {
-        assert_eq!(arguments("dcs"), ("dcs", vec![]));
-        let changed = ("dcs", vec!["--gate=rate".to_owned(), "--rate-exponent=-1".to_owned()]);
-        assert_eq!(arguments("dcs+gate=rate+rate_exponent=-1"), changed);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::protocol::Rules;
 use super::runs::{Run, disturbed};
 use super::stats::Figures;
-use super::summary::{Jobs, Summary, Total, rows, totals};
+use super::summary::{Jobs, Summary, Total, costs, rows, totals};
 use super::table::{table, totals_table};
 use super::testbed::Testbed;
 use super::{interrupt, machine};
@@ -78,6 +78,7 @@ impl Experiment<'_> {
             testbed: self.testbed.to_string(),
             clocksource: machine::clocksource(),
             cpu: machine::cpu_model(),
+            costs: costs(runs),
             seconds: self.length.as_secs_f64(),
             repeats: self.repeats,
             repeated: runs.iter().filter(|run| run.again).count(),

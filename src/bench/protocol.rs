@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::contender::Contender;
 use super::scenario::Scenario;
 use super::worker::Report;
+use crate::calibration::Costs;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,15 +52,17 @@ pub enum Answer {
 }
 
 /// The rules of a scheduler, as far as results name them; "none" where it has none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     pub gate: String,
     pub wait: String,
+    /// What its spin rules reckon with.
+    pub costs: Option<Costs>,
 }
 
 impl Rules {
     pub fn none() -> Rules {
-        Rules { gate: "none".into(), wait: "none".into() }
+        Rules { gate: "none".into(), wait: "none".into(), costs: None }
     }
 }
 

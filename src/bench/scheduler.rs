@@ -13,9 +13,10 @@ use serde_json::Value;
 
 use super::cgroup::Cgroup;
 use super::child;
-use super::contender::{Contender, arguments};
+use super::contender::Contender;
 use super::protocol::Rules;
 use super::scenario::Scenario;
+use crate::presets::arguments;
 
 /// The preset whose jobs have rows.
 const GANG: &str = "gang";
@@ -234,18 +235,20 @@ fn rules_of(status: &str) -> Option<Rules> {
     let status: Value = serde_json::from_str(status).ok()?;
     let rule = |axis: &str| status["policy"][axis].as_str();
     let gate = if rule("arrival")? == "none" { "none" } else { rule("gate")? };
-    Some(Rules { gate: gate.into(), wait: rule("wait")?.into() })
+    let costs = serde_json::from_value(status["costs"].clone()).ok();
+    Some(Rules { gate: gate.into(), wait: rule("wait")?.into(), costs })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibration::Costs;
     use serde_json::json;
 
     #[test]
     fn finds_the_rules() {
         let rules = |policy: Value| {
-            let Rules { gate, wait } = rules_of(&json!({ "policy": policy }).to_string())?;
+            let Rules { gate, wait, .. } = rules_of(&json!({ "policy": policy }).to_string())?;
             Some([gate, wait])
         };
         let found = rules(json!({"arrival": "demand", "gate": "rate", "wait": "spin"}));
@@ -255,6 +258,12 @@ mod tests {
         assert_eq!(rules(json!({"arrival": "demand", "gate": "rate"})), None);
         assert_eq!(rules(json!({"gate": "rate", "wait": "spin"})), None);
         assert_eq!(rules_of("dcs"), None);
+        let status = json!({
+            "policy": {"arrival": "demand", "gate": "auto", "wait": "spin"},
+            "costs": {"latency_us": 1.5, "overhead_us": 2.5, "switch_us": 3.5, "source": "measured"},
+        });
+        let wanted = Costs { latency_us: 1.5, overhead_us: 2.5, switch_us: 3.5 };
+        assert_eq!(rules_of(&status.to_string()).unwrap().costs, Some(wanted));
     }
 
     #[test]

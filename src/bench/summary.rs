@@ -9,6 +9,7 @@ use super::receiver::Receiver;
 use super::runs::{Kind, Run};
 use super::scenario::Scenario;
 use super::stats::{Figures, Spread, median};
+use crate::calibration::Costs;
 
 #[derive(Debug, Serialize)]
 pub struct Summary {
@@ -16,6 +17,9 @@ pub struct Summary {
     pub testbed: String,
     pub clocksource: Option<String>,
     pub cpu: Option<String>,
+    /// What messages and switches cost, as the schedulers measured it when they were loaded: medians; absent if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Costs>,
     pub seconds: f64,
     pub repeats: usize,
     /// How many runs were measured a second time, since the first was disturbed.
@@ -23,6 +27,14 @@ pub struct Summary {
     /// How many runs somebody else's use of the CPUs has spoilt, as far as it shows.
     pub disturbed: usize,
     pub results: Vec<Row>,
+}
+
+/// The medians of what the schedulers measured that ran; none if none did.
+pub fn costs(runs: &[Run]) -> Option<Costs> {
+    let all: Vec<Costs> = runs.iter().filter_map(|run| run.rules.costs).collect();
+    let of = |cost: fn(&Costs) -> f64| median(all.iter().map(cost));
+    let (latency_us, overhead_us, switch_us) = (of(|c| c.latency_us), of(|c| c.overhead_us), of(|c| c.switch_us));
+    (!all.is_empty()).then_some(Costs { latency_us, overhead_us, switch_us })
 }
 
 /// What the results say of the jobs that ran at once.
@@ -194,6 +206,7 @@ mod tests {
             testbed: "one".into(),
             clocksource: Some("tsc".into()),
             cpu: None,
+            costs: None,
             seconds: 4.0,
             repeats: 3,
             repeated: 0,
@@ -291,9 +304,20 @@ mod tests {
 
     #[test]
     fn rows_name_the_rules_of_their_scheduler() {
-        let rules = Rules { gate: "equalizing".into(), wait: "spin".into() };
+        let rules = Rules { gate: "equalizing".into(), wait: "spin".into(), costs: None };
         let rows = rows(&[Run { rules, ..run("spin-4", "dcs", &[(1.0, 1.0)]) }], Jobs::Several);
         assert_eq!((rows[0].gate.as_str(), rows[0].which.as_ref().unwrap().wait.as_str()), ("equalizing", "spin"));
+    }
+
+    #[test]
+    fn costs_are_medians_of_those_who_measured() {
+        assert_eq!(costs(&runs()), None);
+        let with = |us: f64| {
+            let costs = Some(Costs { latency_us: us, overhead_us: 2.0 * us, switch_us: 3.0 * us });
+            Run { rules: Rules { costs, ..Rules::none() }, ..run("spin-4", "dcs", &[(1.0, 1.0)]) }
+        };
+        let all = [with(1.0), with(5.0), run("spin-4", "eevdf", &[(1.0, 1.0)]), with(2.0)];
+        assert_eq!(costs(&all), Some(Costs { latency_us: 2.0, overhead_us: 4.0, switch_us: 6.0 }));
     }
 
     #[test]

@@ -13,11 +13,13 @@
 //! |---|---|
 //! | [`markov`], [`scaled`] | thesis 3.1, in closed form |
 //! | [`dynamic`] | thesis 3.1 to 3.3, by simulation |
+//! | [`shared`] | jobs that share nodes under the presets as the kernel has them, gates and all |
 //! | [`cluster`] | Zhang 2000: jobs that come and go, under ten strategies |
 //! | [`bsp`] | Dusseau 1996: bulk-synchronous jobs under implicit scheduling; Arpaci-Dusseau: jobs that communicate all the time |
 //!
 //! | what is made of them | |
 //! |---|---|
+//! | [`replay`] | the bench of the kernel's scheduler, beside what it measured |
 //! | [`paper`] | the papers' figures and tables, beside ours |
 //! | [`sweep`] | a model at every point of a grid |
 //!
@@ -44,8 +46,10 @@ pub mod paper;
 pub mod policy;
 mod progress;
 pub mod random;
+pub mod replay;
 mod report;
 pub mod scaled;
+pub mod shared;
 pub mod stats;
 pub mod sweep;
 
@@ -56,6 +60,7 @@ pub mod sweep;
 pub fn run(args: &SimArgs) -> Result<ExitCode> {
     match &args.command {
         Command::Model(model) => report::run(model),
+        Command::Replay(args) => replay::run(args),
         Command::Paper(args) => paper::run(args),
         Command::Sweep(args) => sweep::run(args),
     }

@@ -123,17 +123,23 @@ impl<S: LocalScheduler> Node<S> {
         self.set_timer(now_ns + switch_ns)
     }
 
+    /// Since when it switches, in ns, if it does.
+    pub fn switching_since_ns(&self) -> u64 {
+        self.since_ns
+    }
+
     /// Runs `slot` from now on.
     pub fn begin(&mut self, slot: Slot, now_ns: u64) {
         self.mode = Mode::Running(slot);
         self.charged_ns = now_ns;
     }
 
-    /// Charges the running task for what it has run.
-    pub fn charge(&mut self, now_ns: u64) {
-        if let Mode::Running(slot) = self.mode {
-            self.local.charge(slot, now_ns - self.charged_ns);
-            self.charged_ns = now_ns;
-        }
+    /// Charges the running task for what it has run. Returns that, in ns.
+    pub fn charge(&mut self, now_ns: u64) -> u64 {
+        let Mode::Running(slot) = self.mode else { return 0 };
+        let ran_ns = now_ns - self.charged_ns;
+        self.local.charge(slot, ran_ns);
+        self.charged_ns = now_ns;
+        ran_ns
     }
 }

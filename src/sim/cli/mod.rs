@@ -4,6 +4,8 @@
 mod cluster;
 mod jobs;
 mod of_models;
+mod replay;
+mod shared;
 mod thesis;
 
 use clap::{Args, Subcommand};
@@ -11,6 +13,8 @@ use clap::{Args, Subcommand};
 pub use self::cluster::ZhangArgs;
 pub use self::jobs::{BspArgs, ClusterArgs, ContinuousArgs, SchedulerName, Ticks, WakeupName};
 pub use self::of_models::{PaperArgs, Shard, SweepArgs};
+pub use self::replay::ReplayArgs;
+pub use self::shared::{PatternName, ReceiverName, SharedArgs};
 pub use self::thesis::{Algorithm, DynamicArgs, MarkovArgs};
 use crate::limits::Range;
 
@@ -26,6 +30,7 @@ pub struct SimArgs {
 pub(super) enum Command {
     #[command(flatten)]
     Model(Model),
+    Replay(ReplayArgs),
     Paper(PaperArgs),
     Sweep(SweepArgs),
 }
@@ -38,10 +43,12 @@ pub(crate) enum Model {
     Bsp(BspArgs),
     Continuous(ContinuousArgs),
     Cluster(ZhangArgs),
+    Shared(SharedArgs),
 }
 
 const RUNS: Range<u32> = Range::new(1, 100_000, "a whole number");
 const SEED: Range<u64> = Range::new(0, u64::MAX, "a whole number");
+const TICK: Range<u32> = Range::new(100, 10_000, "a whole number of us");
 const NODES: Range<u32> = Range::new(1, 65_536, "a whole number");
 
 /// How often, from where and in which form.

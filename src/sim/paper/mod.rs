@@ -53,6 +53,9 @@ const FIGURES: [Maker; 22] = [
     ("zhang-tab5", zhang_tables::table_5),
 ];
 
+/// The figures of `sim replay`, which the page has too.
+const OURS: [&str; 2] = ["replay", "replay-fairness"];
+
 /// How figures are made.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
@@ -119,7 +122,11 @@ fn chosen(names: &[String]) -> Result<Vec<Maker>> {
     Ok(FIGURES.into_iter().filter(|(known, _)| all || names.iter().any(|name| name == known)).collect())
 }
 
-fn write(figure: &Figure, dir: &Path) -> Result<()> {
+/// Writes all forms of a figure.
+///
+/// # Errors
+/// One line, if a file cannot be written.
+pub(super) fn write(figure: &Figure, dir: &Path) -> Result<()> {
     let files = [
         ("csv", figure.csv().into_bytes()),
         ("json", (serde_json::to_string_pretty(figure)? + "\n").into_bytes()),
@@ -147,8 +154,19 @@ fn print(figure: &Figure) {
 
 /// The page of all figures that are in `dir`, in the order of the papers.
 fn write_page(path: &Path, dir: &Path) -> Result<ExitCode> {
+    let figures = stored(dir, FIGURES.iter().map(|(name, _)| *name).chain(OURS))?;
+    std::fs::write(path, page::page(&figures, &as_seen_from(path, dir)))
+        .with_context(|| format!("--page: {}: it cannot be written", path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Those of the figures with these names that are in `dir`.
+///
+/// # Errors
+/// One line, if one is there and is none.
+pub(super) fn stored<'a>(dir: &Path, names: impl Iterator<Item = &'a str>) -> Result<Vec<Figure>> {
     let mut figures: Vec<Figure> = Vec::new();
-    for (name, _) in FIGURES {
+    for name in names {
         let json = dir.join(format!("{name}.json"));
         if json.exists() {
             let read = std::fs::read_to_string(&json).map_err(anyhow::Error::from);
@@ -156,10 +174,11 @@ fn write_page(path: &Path, dir: &Path) -> Result<ExitCode> {
             figures.push(figure.with_context(|| format!("{}: it is no figure (make it again)", json.display()))?);
         }
     }
-    // As seen from the page, if it is above the pictures.
-    let above = path.parent().unwrap_or(Path::new(""));
-    let pictures = dir.strip_prefix(above).unwrap_or(dir).to_string_lossy().into_owned();
-    std::fs::write(path, page::page(&figures, &pictures))
-        .with_context(|| format!("--page: {}: it cannot be written", path.display()))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(figures)
+}
+
+/// `dir` as seen from a page, if that is above it.
+pub(super) fn as_seen_from(page: &Path, dir: &Path) -> String {
+    let above = page.parent().unwrap_or(Path::new(""));
+    dir.strip_prefix(above).unwrap_or(dir).to_string_lossy().into_owned()
 }

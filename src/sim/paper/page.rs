@@ -62,12 +62,12 @@ fn section(figure: &Figure, pictures: &str) -> String {
             let _ = writeln!(text, "| {} | {paper} | {ours} | {error} |", claim.what);
         }
     }
-    text += &cells(&figure.series);
+    text += &cells(&figure.series, !super::OURS.contains(&name.as_str()));
     disagreements(name).iter().fold(text, |text, paragraph| text + "\n" + paragraph + "\n")
 }
 
-/// The cells of a table: ours, and the paper's in brackets.
-fn cells(series: &[Series]) -> String {
+/// The cells of a table: ours, and the paper's in brackets, or what was measured.
+fn cells(series: &[Series], of_paper: bool) -> String {
     let columns: Vec<&str> = match series.first() {
         Some(first) => first.points.iter().filter_map(|point| point.column.as_deref()).collect(),
         None => vec![],
@@ -75,12 +75,13 @@ fn cells(series: &[Series]) -> String {
     if columns.is_empty() {
         return String::new();
     }
-    let mut text =
-        format!("\n| ours (the paper's) | | {} |\n|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+    let head = if of_paper { "ours (the paper's)" } else { "simulated (measured)" };
+    let mut text = format!("\n| {head} | | {} |\n|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
     for Series { panel, name, points } in series {
+        let digits = |value: f64| if of_paper { format!("{value:.2}") } else { number(value) };
         let cell = |y: f64, paper: Option<f64>| match paper {
-            Some(paper) => format!("{y:.2} ({paper:.2})"),
-            None => format!("{y:.2}"),
+            Some(paper) => format!("{} ({})", digits(y), digits(paper)),
+            None => digits(y),
         };
         let cells: Vec<String> = points.iter().map(|point| cell(point.y, point.paper)).collect();
         let _ = writeln!(text, "| {panel} | {name} | {} |", cells.join(" | "));

@@ -3,6 +3,7 @@
 
 mod cluster;
 mod jobs;
+pub mod shared;
 mod thesis;
 
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ pub fn run(model: &Model) -> Result<ExitCode> {
         Model::Bsp(args) => jobs::bsp(args),
         Model::Continuous(args) => jobs::continuous(args),
         Model::Cluster(args) => cluster::cluster(args),
+        Model::Shared(args) => shared::shared(args),
     }
 }
 
@@ -54,6 +56,7 @@ pub fn check(model: &Model) -> Result<()> {
         Model::Bsp(args) => jobs::check_bsp(args),
         Model::Continuous(args) => jobs::check_continuous(args),
         Model::Cluster(args) => cluster::check_cluster(args),
+        Model::Shared(args) => shared::check_shared(args),
     }
 }
 
@@ -68,5 +71,6 @@ pub fn json(model: &Model) -> Result<String> {
         Model::Bsp(args) => jobs::bsp_json(args),
         Model::Continuous(args) => jobs::continuous_json(args),
         Model::Cluster(args) => cluster::cluster_json(args),
+        Model::Shared(args) => shared::shared_json(args),
     }
 }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `sim shared`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::{cpu_seconds, print_line, run_seed};
+use crate::bpf::intf::cosched_policy;
+use crate::calibration;
+use crate::presets;
+use crate::report::usage;
+use crate::sim::cli::{PatternName, ReceiverName, SharedArgs};
+use crate::sim::shared::program::{Pattern, Program, Receiver};
+use crate::sim::shared::{self, Costs, Faults, Job, Outcome, Setup, is_gang};
+use crate::sim::stats::Estimate;
+
+/// The least that Linux's TCP waits (TCP_RTO_MIN).
+const RESEND_MS: f64 = 200.0;
+
+/// Half the widths of the 90% confidence intervals of the fields with these names.
+#[derive(Serialize)]
+struct Intervals {
+    slowdown: Option<f64>,
+    iterations_per_s: Option<f64>,
+    fairness: Option<f64>,
+    coscheduled: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct SharedView {
+    policy: String,
+    nodes: u32,
+    slowdown: f64,
+    iterations_per_s: f64,
+    alone_per_s: f64,
+    fairness: f64,
+    coscheduled: f64,
+    ci90: Intervals,
+    cpu_share: f64,
+    fairness_min: f64,
+    competitor_fairness_min: Option<f64>,
+    boosts_per_s: f64,
+    runs: u32,
+    events: u64,
+    events_per_s: f64,
+}
+
+/// Whether the flags of `sim shared` go together.
+pub fn check_shared(args: &SharedArgs) -> Result<()> {
+    setup(args).map(drop)
+}
+
+/// What `sim shared --json` prints.
+pub fn shared_json(args: &SharedArgs) -> Result<String> {
+    Ok(serde_json::to_string(&view(args)?)?)
+}
+
+/// `sim shared`.
+pub fn shared(args: &SharedArgs) -> Result<ExitCode> {
+    if args.runs.json {
+        return print_line(&shared_json(args)?);
+    }
+    let view = view(args)?;
+    let text = |mean: f64, ci90: Option<f64>, digits| Estimate { mean, ci90 }.text(digits);
+    let SharedView { ci90, .. } = &view;
+    println!("{}: {} jobs and {} competitors on {} nodes", view.policy, args.jobs, args.competitors, view.nodes);
+    println!(
+        "slowdown: {} ({} iterations/s of {:.1} alone)",
+        text(view.slowdown, ci90.slowdown, 3),
+        text(view.iterations_per_s, ci90.iterations_per_s, 1),
+        view.alone_per_s
+    );
+    println!(
+        "F: {}, on the node where a job has least {:.2}",
+        text(view.fairness, ci90.fairness, 3),
+        view.fairness_min
+    );
+    println!("messages that found their receiver running: {}", text(view.coscheduled, ci90.coscheduled, 3));
+    if let Some(least) = view.competitor_fairness_min {
+        println!("F of the competitor that has least: {least:.2}");
+    }
+    println!("boosts: {:.1} a second and node", view.boosts_per_s);
+    println!("{} events, {:.2} million a second", view.events, view.events_per_s / 1e6);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ns(value: f64, unit_ns: f64) -> u64 {
+    (value * unit_ns).round() as u64
+}
+
+/// The policy by this name, where so many tasks share a node; of a gang each has a row, unless the name says otherwise.
+pub fn policy(flag: &str, name: &str, tasks: u32, costs: &calibration::Costs) -> Result<cosched_policy> {
+    let policy = presets::changed(name).map_err(|error| usage(format!("--{flag}: '{name}': {error}")))?.to_bpf(costs);
+    let rows = if is_gang(&policy) && !name.contains("+rows=") { tasks } else { policy.rows };
+    Ok(cosched_policy { rows, ..policy })
+}
+
+/// What is run.
+///
+/// # Errors
+/// One line for flags that do not go together.
+pub fn setup(args: &SharedArgs) -> Result<Setup> {
+    let SharedArgs { latency_us, overhead_us, switch_us, .. } = *args;
+    let costs = calibration::Costs { latency_us, overhead_us, switch_us };
+    let tasks = args.jobs + args.competitors;
+    let of = |flag: &str, name: &str| policy(flag, name, tasks, &costs);
+    let first = args.mistuned.as_deref().map(|name| of("mistuned", name)).transpose()?;
+    let setup = Setup {
+        nodes: args.nodes,
+        jobs: args.jobs,
+        competitors: args.competitors,
+        program: program(args),
+        policy: of("policy", &args.policy)?,
+        first,
+        costs: Costs {
+            latency_ns: ns(latency_us, 1e3),
+            overhead_ns: ns(overhead_us, 1e3),
+            switch_ns: ns(switch_us, 1e3),
+            idle_switch_ns: ns(switch_us, 1e3),
+        },
+        faults: Faults {
+            loss: args.loss / 100.0,
+            resend_ns: ns(args.resend_ms.unwrap_or(RESEND_MS), 1e6),
+            skew_ns: ns(args.clock_skew_ms.unwrap_or(0.0), 1e6),
+        },
+        tick_ns: u64::from(args.tick_us) * 1000,
+        aligned: false,
+        warmup_ns: ns(args.warmup_s, 1e9),
+        length_ns: ns(args.seconds, 1e9),
+    };
+    if args.pattern == PatternName::Token && args.nodes % 2 == 1 {
+        return Err(usage(format!("--nodes: {} nodes make no pairs (choose an even number)", args.nodes)));
+    }
+    if args.resend_ms.is_some() && args.loss == 0.0 {
+        return Err(usage("--resend-ms: it has no effect without losses (leave it out, or give --loss)"));
+    }
+    if args.clock_skew_ms.is_some() && !is_gang(&setup.policy) && !setup.first.as_ref().is_some_and(is_gang) {
+        return Err(usage("--clock-skew-ms: only a gang looks at the clock (leave it out, or choose --policy gang)"));
+    }
+    Ok(setup)
+}
+
+fn program(args: &SharedArgs) -> Program {
+    Program {
+        pattern: match args.pattern {
+            PatternName::Token => Pattern::Token,
+            PatternName::Ring => Pattern::Ring,
+            PatternName::Meeting => Pattern::Meeting,
+        },
+        receiver: match args.receiver {
+            ReceiverName::Spin => Receiver::Spin,
+            ReceiverName::Block => Receiver::Block,
+        },
+        grain_ns: ns(args.grain_us, 1e3),
+        imbalance_ns: ns(args.grain_us * args.imbalance, 1e3),
+    }
+}
+
+fn view(args: &SharedArgs) -> Result<SharedView> {
+    let setup = setup(args)?;
+    let began = cpu_seconds()?;
+    let outcomes: Vec<Outcome> =
+        (0..args.runs.runs).map(|run| shared::simulate(&setup, run_seed(args.runs.seed, run))).collect();
+    let seconds = cpu_seconds()? - began;
+    let alone_per_s = shared::alone_per_s(&setup, args.runs.seed);
+    let of = |of: &dyn Fn(&Outcome) -> f64| Estimate::of(&outcomes.iter().map(of).collect::<Vec<_>>());
+    let mean = |field: fn(&Job) -> f64| of(&|outcome| outcome.mean(field));
+    let slowdown = of(&|outcome| setup.slowdown(outcome, alone_per_s));
+    let (rate, fairness, coscheduled) =
+        (mean(|job| job.iterations_per_s), mean(|job| job.fairness), mean(|job| job.coscheduled));
+    let least = outcomes.iter().filter_map(|outcome| outcome.competitor_fairness_min).collect::<Vec<_>>();
+    let events: u64 = outcomes.iter().map(|outcome| outcome.events).sum();
+    Ok(SharedView {
+        policy: args.policy.clone(),
+        nodes: args.nodes,
+        slowdown: slowdown.mean,
+        iterations_per_s: rate.mean,
+        alone_per_s,
+        fairness: fairness.mean,
+        coscheduled: coscheduled.mean,
+        ci90: Intervals {
+            slowdown: slowdown.ci90,
+            iterations_per_s: rate.ci90,
+            fairness: fairness.ci90,
+            coscheduled: coscheduled.ci90,
+        },
+        cpu_share: mean(|job| job.cpu_share).mean,
+        fairness_min: mean(|job| job.fairness_min).mean,
+        competitor_fairness_min: (!least.is_empty()).then(|| Estimate::of(&least).mean),
+        boosts_per_s: of(&|outcome| outcome.boosts_per_s).mean,
+        runs: args.runs.runs,
+        events,
+        events_per_s: events as f64 / seconds.max(1e-9),
+    })
+}

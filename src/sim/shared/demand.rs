@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a message does that comes: the demand to run its receiver, and the gate that says when that is fair (`bpf/demand.bpf.h`).
+
+use super::is_gang;
+use super::model::{Event, Shared};
+use super::task::{Boost, Park, Wait};
+use crate::bpf::intf::{self, COSCHED_SCALE_SHIFT, cosched_candidate, cosched_demand};
+use crate::native;
+use crate::sim::engine::Queue;
+use crate::sim::local::{Fair, LocalScheduler};
+use crate::sim::node::Mode;
+
+/// A boost is no shorter, in ns: it is not worth a switch (`bpf/fair.bpf.h`).
+const MIN_REST_NS: u64 = 1_000_000;
+
+impl Shared<'_> {
+    /// Whether the arrival of a message is a demand by itself.
+    pub(super) fn arrivals_demand(&self, node: usize) -> bool {
+        self.policy(node).arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND
+    }
+
+    /// A message comes.
+    pub(super) fn message(&mut self, place: u32, channel: u8, epoch: u64, rest_ns: u64, queue: &mut Queue<Event>) {
+        let (node, slot) = ((place / self.slots) as usize, place % self.slots);
+        let (now_ns, runs) = (queue.now_ns(), self.running(node) == Some(slot));
+        let task = self.task(node, slot);
+        task.pending[usize::from(channel)] += 1;
+        (task.last_arrival_ns, task.message_epoch, task.message_slice_ns) = (now_ns, epoch, rest_ns);
+        task.arrivals[0] += 1;
+        let waits = task.wait != Wait::None;
+        if runs {
+            (task.arrivals[1], task.progressed) = (task.arrivals[1] + 1, true);
+            task.unread += u32::from(!waits);
+            if waits && self.receives_on(node, slot, channel) {
+                self.wait_ends(node, slot, queue);
+            }
+            return;
+        }
+        task.unread += 1;
+        if task.first_arrival_ns == 0 {
+            task.first_arrival_ns = now_ns;
+        }
+        // The CPU is on its way to it.
+        if self.cpus[node].node.mode == Mode::Switching(slot) {
+            return;
+        }
+        if !self.task(node, slot).sleeps() {
+            return self.demands(node, slot, queue);
+        }
+        if self.receives_on(node, slot, channel) {
+            self.awakes(node, slot, now_ns);
+            self.woken(node, slot, queue);
+        }
+    }
+
+    /// A message has come for `slot`, which waits for its CPU.
+    fn demands(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        if self.task(node, slot).boost == Boost::Granted {
+            return;
+        }
+        if self.arrivals_demand(node) && self.asks(node, slot, queue.now_ns()) {
+            return self.reschedule(node, queue);
+        }
+        if self.task(node, slot).park == Park::Parked {
+            self.cpus[node].unpark = true;
+            self.makes_way(node, slot, queue);
+        }
+    }
+
+    /// `slot` has just become runnable.
+    fn woken(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        if self.cpus[node].node.mode == Mode::Idle {
+            return self.dispatch(node, queue);
+        }
+        if self.arrivals_demand(node) && self.asks(node, slot, queue.now_ns()) {
+            return self.reschedule(node, queue);
+        }
+        self.makes_way(node, slot, queue);
+    }
+
+    /// Has the running task make way for `slot` if its row or the fair order says so.
+    fn makes_way(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (policy, now_ns) = (self.policy(node), queue.now_ns());
+        self.settle(node, now_ns);
+        let Some(running) = self.running(node) else { return };
+        let rows = is_gang(policy) && self.has_turn(node, slot, now_ns) && !self.has_turn(node, running, now_ns);
+        if rows || self.cpus[node].node.local.outranks(running) {
+            self.reschedule(node, queue);
+        }
+    }
+
+    /// Asks the gate whether `slot`, which is in the queue and has a demand, may run now. If so, it is the next.
+    pub(super) fn asks(&mut self, node: usize, slot: u32, now_ns: u64) -> bool {
+        self.settle(node, now_ns);
+        let (policy, demand) = (self.policy(node), self.describe(node, slot, now_ns));
+        let place = self.place_of(node, slot);
+        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+        let granted = native::grants(native::decide(policy, &demand)) && !cpu.starving;
+        task.denied = !granted;
+        cpu.demand |= granted || policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND;
+        if !granted {
+            return false;
+        }
+        let mut slice_ns = native::slice(policy, &demand);
+        if policy.residual_slice != 0 && task.message_slice_ns > 0 {
+            slice_ns = slice_ns.min(task.message_slice_ns);
+        }
+        (task.last_boost_ns, task.granted_ns, task.boost) = (now_ns, slice_ns.max(MIN_REST_NS), Boost::Granted);
+        true
+    }
+
+    /// What the gate is to know.
+    fn describe(&mut self, node: usize, slot: u32, now_ns: u64) -> cosched_demand {
+        let (place, policy) = (self.place_of(node, slot), self.policy(node));
+        let runs = match self.cpus[node].node.mode {
+            Mode::Running(slot) | Mode::Switching(slot) => Some(slot),
+            Mode::Idle => None,
+        };
+        let talks = runs.is_some_and(|slot| self.tasks[self.place_of(node, slot)].talks);
+        let (cpu, task) = (&mut self.cpus[node], &self.tasks[place]);
+        Self::advance_shares(cpu, now_ns);
+        let mut window = task.window;
+        if policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
+            native::window_add(&mut window, policy, now_ns, 0, cpu.share_clock - task.share_seen);
+        }
+        cosched_demand {
+            now_ns,
+            last_boost_ns: task.last_boost_ns,
+            receiver_ran_ns: cpu.node.local.lead_ns(slot),
+            running_ran_ns: cpu.node.local.others_lead_ns(slot),
+            nr_runnable: cpu.nr_runnable,
+            denied: u32::from(task.denied),
+            scale: 1 << COSCHED_SCALE_SHIFT,
+            node_quiet: u32::from(!talks),
+            max_lead_ns: Fair::max_lead_ns(cpu.nr_runnable),
+            cpu_ns: window.cpu_ns,
+            fair_ns: window.fair_ns,
+            message_epoch: task.message_epoch,
+            node_epoch: cpu.epoch,
+        }
+    }
+
+    /// Puts the fairest with a boost first, or of those who were denied one and are granted it now. False: nobody.
+    pub(super) fn takes_boosted(&mut self, node: usize, now_ns: u64) -> bool {
+        if !std::mem::take(&mut self.cpus[node].demand) {
+            return false;
+        }
+        let (mut taken, mut more, demands) = (None, false, self.arrivals_demand(node));
+        for index in 0..self.cpus[node].node.local.queue().len() {
+            let slot = self.cpus[node].node.local.queue()[index];
+            let task = self.task(node, slot);
+            let (boost, waits) = (task.boost, task.denied && task.has_demand());
+            if boost == Boost::None && !(demands && task.denied) {
+                continue;
+            }
+            if taken.is_none() && (boost != Boost::None || (waits && self.asks(node, slot, now_ns))) {
+                taken = Some(slot);
+            } else {
+                more = true;
+            }
+        }
+        self.cpus[node].demand = more;
+        let Some(slot) = taken else { return false };
+        let task = self.task(node, slot);
+        let slice_ns = (task.boost != Boost::Resumed).then_some(task.granted_ns);
+        (task.boost, task.boosted) = (Boost::None, true);
+        self.cpus[node].node.local.boost(slot, slice_ns);
+        true
+    }
+
+    /// Boosts whom the policy chooses among those in the queue and, if `itself`, the running task, if the gate allows.
+    /// True: somebody is to run instead.
+    pub(super) fn boosts_one(&mut self, node: usize, running: u32, itself: bool, now_ns: u64) -> bool {
+        let choice = self.policy(node).choice;
+        let candidate = |slot: u32| {
+            let task = &self.tasks[self.place_of(node, slot)];
+            cosched_candidate {
+                distance: (slot + self.slots - running) % self.slots,
+                receives: u32::from(task.receives()),
+                pending: task.unread,
+                reserved: 0,
+                arrival_ns: task.first_arrival_ns,
+            }
+        };
+        let ranked = |slot: &u32| native::choice_rank(choice, &candidate(*slot)) > 0;
+        let queued = self.cpus[node].node.local.queue().iter().copied();
+        let all = itself.then_some(running).into_iter().chain(queued).filter(ranked);
+        let better = |best: u32, slot: u32| {
+            if native::choice_prefers(choice, &candidate(slot), &candidate(best)) { slot } else { best }
+        };
+        let Some(slot) = all.reduce(better).filter(|&slot| slot != running) else { return false };
+        self.task(node, slot).boost == Boost::None && self.asks(node, slot, now_ns)
+    }
+}

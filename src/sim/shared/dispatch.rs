@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Who has the CPU: what `bpf/switch.bpf.h`, `bpf/dispatch.bpf.h` and `bpf/enqueue.bpf.h` do together.
+
+use super::is_gang;
+use super::model::{Cpu, Event, SWITCHES, Shared};
+use super::task::{Boost, Park, Wait};
+use crate::bpf::intf;
+use crate::native;
+use crate::sim::engine::{NEVER_NS, Queue};
+use crate::sim::local::LocalScheduler;
+use crate::sim::node::{Mode, Use};
+
+/// Boosts may have this many times the CPU time of the fair order (`bpf/demand.bpf.h`).
+const MAX_BOOSTED_SLICES: u64 = 8;
+
+/// How a task comes to leave its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// Its slice is over.
+    Expired,
+    /// Somebody else is to run now.
+    Preempted,
+}
+
+impl Shared<'_> {
+    /// The clock of shares is brought up to now, before the number of the runnable changes.
+    pub(super) fn advance_shares(cpu: &mut Cpu, now_ns: u64) {
+        let passed_ns = now_ns - cpu.share_ns;
+        cpu.share_clock += passed_ns.checked_div(u64::from(cpu.nr_runnable)).unwrap_or(0);
+        cpu.share_ns = now_ns;
+    }
+
+    /// Charges the task that runs for what it has run since the last charge.
+    pub(super) fn settle(&mut self, node: usize, now_ns: u64) {
+        let Some(slot) = self.running(node) else { return };
+        let (place, policy) = (self.place_of(node, slot), self.policy(node));
+        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+        let ran_ns = cpu.node.charge(now_ns);
+        Self::advance_shares(cpu, now_ns);
+        let share_ns = cpu.share_clock - task.share_seen;
+        task.share_seen = cpu.share_clock;
+        task.cpu_ns += ran_ns;
+        if task.talks && policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
+            native::window_add(&mut task.window, policy, now_ns, ran_ns, share_ns);
+        }
+        if task.boosted {
+            cpu.boosted_ns += ran_ns;
+        } else {
+            cpu.boosted_ns = cpu.boosted_ns.saturating_sub(MAX_BOOSTED_SLICES * ran_ns);
+        }
+        if cpu.boosted_ns >= MAX_BOOSTED_SLICES * policy.slice_ns {
+            cpu.starving = true;
+        } else if cpu.boosted_ns == 0 {
+            cpu.starving = false;
+        }
+    }
+
+    /// Who runs is to make way for somebody in the queue: at once, or when the switch to it is over.
+    pub(super) fn reschedule(&mut self, node: usize, queue: &mut Queue<Event>) {
+        match self.cpus[node].node.mode {
+            Mode::Idle => self.dispatch(node, queue),
+            Mode::Switching(_) => self.cpus[node].resched = true,
+            Mode::Running(slot) => {
+                self.stops(node, slot, Leaves::Preempted, queue);
+                self.dispatch(node, queue);
+            }
+        }
+    }
+
+    /// `slot`, which runs, leaves its CPU: to the queue, or to sleep if it spins before that, since nobody waits for one that
+    /// does (`bpf/waits.bpf.h`).
+    pub(super) fn stops(&mut self, node: usize, slot: u32, how: Leaves, queue: &mut Queue<Event>) {
+        let now_ns = queue.now_ns();
+        self.settle(node, now_ns);
+        if self.task(node, slot).wait == Wait::Spins {
+            return self.sleeps(node, slot, now_ns);
+        }
+        let until_ns = self.cpus[node].node.until_ns;
+        let parks = self.looks_at_preempted(node, slot);
+        let place = self.place_of(node, slot);
+        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+        if task.wait == Wait::None && until_ns != NEVER_NS {
+            task.left_ns = until_ns.saturating_sub(now_ns);
+        }
+        (task.wait, task.owes) = (Wait::None, task.is_asked(now_ns));
+        if parks {
+            task.park = Park::Wanted;
+        }
+        let keeps = task.boosted && how == Leaves::Preempted && cpu.node.local.has_rest(slot);
+        let resumes = keeps && !cpu.starving && task.park == Park::None;
+        (task.boost, task.boosted) = (if resumes { Boost::Resumed } else { Boost::None }, false);
+        task.queued_ns = now_ns;
+        match how {
+            Leaves::Expired => cpu.node.local.expire(slot),
+            Leaves::Preempted => cpu.node.local.preempt(slot),
+        }
+        cpu.demand |= resumes;
+        if self.leaves_to_others(node, slot, now_ns) || resumes {
+            return;
+        }
+        if self.task(node, slot).has_demand() && self.arrivals_demand(node) {
+            self.asks(node, slot, now_ns);
+        }
+    }
+
+    /// The running `slot` sleeps until a message comes. Its claim to a share goes on.
+    pub(super) fn sleeps(&mut self, node: usize, slot: u32, now_ns: u64) {
+        let place = self.place_of(node, slot);
+        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+        (task.wait, task.wait_since_ns, task.boost, task.boosted) = (Wait::Sleeps, now_ns, Boost::None, false);
+        (task.owes, task.park) = (false, Park::None);
+        cpu.nr_runnable -= 1;
+        cpu.node.local.sleep(slot);
+    }
+
+    /// `slot`, which slept, has a message: it is runnable, in the fair order, at its place.
+    pub(super) fn awakes(&mut self, node: usize, slot: u32, now_ns: u64) {
+        let (place, policy) = (self.place_of(node, slot), self.policy(node));
+        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+        Self::advance_shares(cpu, now_ns);
+        // The clock ran without it (`bpf/jobs.bpf.h`).
+        let others = u64::from(cpu.nr_runnable);
+        let share_ns = (cpu.share_clock - task.share_seen) * others / (others + 1);
+        if policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
+            native::window_add(&mut task.window, policy, now_ns, 0, share_ns);
+        }
+        (task.share_seen, task.wait, task.queued_ns) = (cpu.share_clock, Wait::None, now_ns);
+        cpu.nr_runnable += 1;
+        cpu.node.local.wake(slot, false);
+    }
+
+    /// The CPU is free: somebody with a boost has it, the row whose turn it is, or the first in the fair order.
+    pub(super) fn dispatch(&mut self, node: usize, queue: &mut Queue<Event>) {
+        let now_ns = queue.now_ns();
+        self.unparks(node, now_ns);
+        if !self.takes_boosted(node, now_ns) {
+            self.takes_row(node, now_ns);
+        }
+        let costs = self.setup.costs;
+        let it = &mut self.cpus[node].node;
+        let was_idle = it.mode == Mode::Idle;
+        let switch_ns = if was_idle { costs.idle_switch_ns } else { costs.switch_ns };
+        if let Some(timer) = it.take_next(now_ns, switch_ns) {
+            queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
+        } else if let Mode::Running(slot) = it.mode {
+            if was_idle {
+                let timer = it.switch_to(slot, now_ns, switch_ns);
+                queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
+            } else {
+                self.begins(node, slot, now_ns, queue);
+            }
+        }
+    }
+
+    /// Gang: whether the row of `slot` has its turn. Jobs and competitors have a row each, as far as there are rows.
+    pub(super) fn has_turn(&self, node: usize, slot: u32, now_ns: u64) -> bool {
+        let policy = self.policy(node);
+        native::gang_row_at(policy, self.cpus[node].tai_ns + now_ns) == slot % policy.rows.max(1)
+    }
+
+    /// Gang: the first of the row whose turn it is goes first.
+    fn takes_row(&mut self, node: usize, now_ns: u64) {
+        let policy = self.policy(node);
+        if !is_gang(policy) {
+            return;
+        }
+        let first = self.cpus[node].node.local.queue().iter().copied().find(|&slot| self.has_turn(node, slot, now_ns));
+        if let Some(slot) = first {
+            self.cpus[node].node.local.boost(slot, Some(policy.slice_ns));
+        }
+    }
+
+    /// What a CPU does is over, if this timer is the one that counts.
+    pub(super) fn timer(&mut self, node: usize, timer: u32, queue: &mut Queue<Event>) -> bool {
+        let now_ns = queue.now_ns();
+        let it = &mut self.cpus[node].node;
+        if it.timer != timer {
+            return false;
+        }
+        match it.mode {
+            Mode::Idle => {}
+            Mode::Switching(slot) => {
+                // Charged to the task that comes.
+                it.begin(slot, it.switching_since_ns());
+                if std::mem::take(&mut self.cpus[node].resched) {
+                    self.arrives_at_cpu(node, slot, now_ns);
+                    self.stops(node, slot, Leaves::Preempted, queue);
+                    self.dispatch(node, queue);
+                } else {
+                    self.begins(node, slot, now_ns, queue);
+                }
+            }
+            Mode::Running(slot) => self.step_over(node, slot, queue),
+        }
+        true
+    }
+
+    /// `slot` has the CPU, and goes on with what it does.
+    fn begins(&mut self, node: usize, slot: u32, now_ns: u64, queue: &mut Queue<Event>) {
+        self.arrives_at_cpu(node, slot, now_ns);
+        self.cpus[node].node.use_for(Use::Compute, now_ns);
+        self.resume(node, slot, queue);
+    }
+
+    /// `slot` has the CPU from now on.
+    fn arrives_at_cpu(&mut self, node: usize, slot: u32, now_ns: u64) {
+        let (place, policy) = (self.place_of(node, slot), self.policy(node));
+        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+        if cpu.epoch_slot != Some(slot) {
+            cpu.epoch_slot = Some(slot);
+            cpu.epoch = if task.boosted {
+                native::epoch_adopt(cpu.epoch, task.message_epoch)
+            } else {
+                native::epoch_next(cpu.epoch, node as u32)
+            };
+        }
+        if task.boosted {
+            self.boosts += 1;
+        }
+        if task.park != Park::None {
+            native::spin_learn(policy, &mut task.history, now_ns - task.wait_since_ns);
+        }
+        (task.boost, task.denied, task.owes, task.park) = (Boost::None, false, false, Park::None);
+        (task.first_arrival_ns, task.wait_since_ns, task.progressed) = (0, now_ns, false);
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `sim shared`: parallel jobs and busy competitors that share nodes for good, under a preset as the kernel has it: its gate,
+//! its wait rule and its slices.
+//!
+//! Each node has a CPU with a process of each job and with the competitors, in the fair order of [`Fair`](super::local::Fair). A
+//! message that comes for a process which does not run asks the gate of `policies/` as `bpf/demand.bpf.h` does, with the same
+//! snapshot; a process that waits is parked, yields or sleeps as in `bpf/park.bpf.h` and `bpf/waits.bpf.h`; epochs go along with the
+//! messages. So this is what the scheduler's files together make of a load, where a CPU has one queue, weights are
+//! equal and nobody migrates.
+
+mod demand;
+mod dispatch;
+mod model;
+pub mod program;
+mod pulse;
+mod steps;
+mod task;
+
+use self::model::{LANES, Shared};
+use self::program::{Program, Receiver};
+use crate::bpf::intf::{self, cosched_policy};
+use crate::calibration;
+use crate::presets;
+use crate::sim::engine::{self, Queue};
+
+/// What messages and switches cost, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// L: from the end of a send until the message can be received.
+    pub latency_ns: u64,
+    /// o: of the CPU, to send or to receive.
+    pub overhead_ns: u64,
+    /// W: from a message's arrival, or the end of a slice, until another task runs. It is charged to that one.
+    pub switch_ns: u64,
+    /// The same on an idle CPU.
+    pub idle_switch_ns: u64,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Faults {
+    /// The share of messages that are lost, 0 to 0.5, independently. The sender's kernel sends them again.
+    pub loss: f64,
+    /// After how long, in ns, each time that one is lost.
+    pub resend_ns: u64,
+    /// Gang: by how much the clocks of the nodes are wrong, in ns: uniform from half of that behind to half of it ahead.
+    pub skew_ns: u64,
+}
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// How many nodes there are, with a CPU each, from 1 to [`program::MOST_NODES`].
+    pub nodes: u32,
+    /// Parallel jobs, with a process on each node.
+    pub jobs: u32,
+    /// Processes on each node that only compute.
+    pub competitors: u32,
+    /// What each job does.
+    pub program: Program,
+    /// The policy of the nodes.
+    pub policy: cosched_policy,
+    /// That of the first node, if somebody has mistuned it.
+    pub first: Option<cosched_policy>,
+    /// What everything costs.
+    pub costs: Costs,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Between two ticks of a CPU, in ns.
+    pub tick_ns: u64,
+    /// Whether all CPUs tick together, as those of one kernel.
+    pub aligned: bool,
+    /// How long it runs before anything counts, in ns.
+    pub warmup_ns: u64,
+    /// And how long then, in ns.
+    pub length_ns: u64,
+}
+
+impl Setup {
+    /// The policy of a node.
+    pub fn policy_of(&self, node: usize) -> &cosched_policy {
+        self.first.as_ref().filter(|_| node == 0).unwrap_or(&self.policy)
+    }
+
+    /// Tasks on each node.
+    pub fn slots(&self) -> u32 {
+        self.jobs + self.competitors
+    }
+
+    /// By how much the jobs are slower than they would be if each had its fair share of all nodes at the same time, undisturbed;
+    /// `alone_per_s`: what one makes that has the nodes to itself.
+    pub fn slowdown(&self, outcome: &Outcome, alone_per_s: f64) -> f64 {
+        alone_per_s / f64::from(self.slots()) / outcome.mean(|job| job.iterations_per_s).max(1e-9)
+    }
+}
+
+/// Whether rows take turns by the clock.
+pub fn is_gang(policy: &cosched_policy) -> bool {
+    policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_GANG
+}
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Job {
+    /// Iterations of a process per second, the mean over all; of [`Pattern::Token`](program::Pattern::Token) these are round trips.
+    pub iterations_per_s: f64,
+    /// The mean share of a CPU.
+    pub cpu_share: f64,
+    /// F = N T_C / T_E (thesis 5.1), the mean over the nodes.
+    pub fairness: f64,
+    /// Of the node where it has the least.
+    pub fairness_min: f64,
+    /// The share of its messages that found their receiver running.
+    pub coscheduled: f64,
+}
+
+/// What one run has found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// By job.
+    pub jobs: Vec<Job>,
+    /// F of the competitor that got the least; none without competitors.
+    pub competitor_fairness_min: Option<f64>,
+    /// Boosts, per second and node.
+    pub boosts_per_s: f64,
+    /// How many events there were.
+    pub events: u64,
+}
+
+impl Outcome {
+    /// The mean over the jobs.
+    pub fn mean(&self, of: impl Fn(&Job) -> f64) -> f64 {
+        self.jobs.iter().map(of).sum::<f64>() / self.jobs.len() as f64
+    }
+}
+
+/// Simulates one run. `seed` decides all that is random.
+pub fn simulate(setup: &Setup, seed: u64) -> Outcome {
+    let mut queue = Queue::new(LANES);
+    let mut model = Shared::new(setup, seed);
+    model.start(&mut queue);
+    let events = engine::run(&mut model, &mut queue, |_, _| {});
+    outcome(&model, events)
+}
+
+/// How many iterations per second a job makes that has the nodes to itself, spins, and loses no message. On more than 1024 nodes it is
+/// that on 1024: neighbours wait for one another no more, and a meeting takes some rounds more.
+pub fn alone_per_s(setup: &Setup, seed: u64) -> f64 {
+    let local = presets::find("local").expect("it is a preset").policy;
+    let policy = local.to_bpf(&calibration::Costs { latency_us: 0.0, overhead_us: 0.0, switch_us: 0.0 });
+    let alone = Setup {
+        nodes: setup.nodes.min(1024),
+        jobs: 1,
+        competitors: 0,
+        program: Program { receiver: Receiver::Spin, ..setup.program },
+        policy,
+        first: None,
+        faults: Faults { loss: 0.0, resend_ns: 0, skew_ns: 0 },
+        length_ns: setup.length_ns.min(1_000_000_000),
+        ..setup.clone()
+    };
+    simulate(&alone, seed).mean(|job| job.iterations_per_s)
+}
+
+fn outcome(model: &Shared<'_>, events: u64) -> Outcome {
+    let setup = model.setup;
+    let (nodes, slots, seconds) = (setup.nodes as usize, setup.slots() as usize, setup.length_ns as f64 / 1e9);
+    let share = |node: usize, slot: usize| model.tasks[node * slots + slot].cpu_ns as f64 / setup.length_ns as f64;
+    let fairness = |node: usize, slot: usize| slots as f64 * share(node, slot);
+    let least = |slot: usize| (0..nodes).map(|node| fairness(node, slot)).fold(f64::INFINITY, f64::min);
+    let job = |slot: usize| {
+        let of_job = || (0..nodes).map(|node| &model.tasks[node * slots + slot]);
+        let cpu_share = (0..nodes).map(|node| share(node, slot)).sum::<f64>() / nodes as f64;
+        let [arrived, running] = [0, 1].map(|i| of_job().map(|task| task.arrivals[i]).sum::<u64>() as f64);
+        Job {
+            iterations_per_s: of_job().map(|task| task.iterations).sum::<u64>() as f64 / nodes as f64 / seconds,
+            cpu_share,
+            fairness: slots as f64 * cpu_share,
+            fairness_min: least(slot),
+            coscheduled: if arrived > 0.0 { running / arrived } else { 1.0 },
+        }
+    };
+    let competitors = (setup.jobs as usize..slots).map(least).reduce(f64::min);
+    Outcome {
+        jobs: (0..setup.jobs as usize).map(job).collect(),
+        competitor_fairness_min: competitors,
+        boosts_per_s: model.boosts as f64 / nodes as f64 / seconds,
+        events,
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The model: nodes with a CPU each, on which processes of several jobs and competitors take turns.
+//!
+//! Who has a CPU is decided in [`dispatch`](super::dispatch); what a message does that comes, in [`demand`](super::demand); what
+//! ticks and timers do, in [`pulse`](super::pulse); and what a process does while it runs, in [`steps`](super::steps).
+
+use super::program::Pattern;
+use super::task::{Step, Task};
+use super::{Setup, is_gang};
+use crate::bpf::intf::{self, COSCHED_WINDOW_CREDIT, cosched_policy};
+use crate::native;
+use crate::sim::engine::{Lane, Model, Queue};
+use crate::sim::local::{Fair, LocalScheduler};
+use crate::sim::node::{Mode, Node};
+use crate::sim::random::Random;
+
+pub(super) const MESSAGES: Lane = Lane(0);
+pub(super) const SWITCHES: Lane = Lane(1);
+pub(super) const TICKS: Lane = Lane(2);
+pub(super) const PULSES: Lane = Lane(3);
+/// How many constant delays there are.
+pub const LANES: usize = 4;
+
+/// The clocks of gangs are this far from the simulation's, in ns, so that one that is behind is no negative number.
+const TAI_NS: u64 = 1 << 62;
+
+/// What happens. A place is a slot of a node: the node's number times the tasks on each, plus the slot's.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// What a CPU does is over, if `timer` is the one that counts.
+    Timer { node: u32, timer: u32 },
+    /// The kernel's clock on a CPU ticks.
+    Tick { node: u32 },
+    /// The scheduler's own timer.
+    Pulse { node: u32 },
+    /// Gang: another row has its turn.
+    Turn { node: u32 },
+    /// A message comes: of this epoch, and of a sender with so much left of its slice, in us.
+    Message { place: u32, channel: u8, epoch: u64, rest_us: u32 },
+    /// What is counted begins.
+    Begin,
+    /// It is over.
+    End,
+}
+
+/// A CPU and what `bpf/cpu.bpf.h` has of it.
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    /// The CPU, and its fair order.
+    pub node: Node<Fair>,
+    /// Somebody in the queue has a boost, or was denied one.
+    pub demand: bool,
+    /// A message has come for somebody who is parked.
+    pub unpark: bool,
+    /// Who runs is to make way as soon as it can.
+    pub resched: bool,
+    /// Somebody is parked, and this is when they were last looked at, in ns.
+    pub parked_looked_ns: Option<u64>,
+    /// What boosts are ahead of the fair order, in ns, and whether that is too much.
+    pub boosted_ns: u64,
+    /// It is.
+    pub starving: bool,
+    /// Of the node (thesis 3.3).
+    pub epoch: u64,
+    /// Whose turn that is.
+    pub epoch_slot: Option<u32>,
+    /// How many are runnable.
+    pub nr_runnable: u32,
+    /// What the share of each has been so far, in ns, and up to when.
+    pub share_clock: u64,
+    /// In ns.
+    pub share_ns: u64,
+    /// Gang: what its clock says at time 0.
+    pub tai_ns: u64,
+}
+
+/// All that there is.
+pub struct Shared<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) cpus: Vec<Cpu>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) slots: u32,
+    /// Boosts, in the time that counts.
+    pub(super) boosts: u64,
+    /// Which messages are lost.
+    pub(super) losses: Random,
+    over: bool,
+}
+
+impl<'a> Shared<'a> {
+    /// All are there, and nobody runs yet.
+    pub fn new(setup: &'a Setup, seed: u64) -> Self {
+        let slots = setup.slots();
+        let mut random = Random::new(seed, 0);
+        let cpus = (0..setup.nodes as usize).map(|node| cpu(setup, node, &mut random)).collect();
+        let task = |place: u32| {
+            let (node, slot) = (place / slots, place % slots);
+            let waits_first = setup.program.pattern == Pattern::Token && node % 2 == 1;
+            let step = if waits_first && slot < setup.jobs { Step::Receive(0, 0) } else { Step::Compute };
+            Task::new(slot < setup.jobs, step, Random::new(seed, 2 + u64::from(place)))
+        };
+        let tasks = (0..setup.nodes * slots).map(task).collect();
+        Shared { setup, cpus, tasks, slots, boosts: 0, losses: Random::new(seed, 1), over: false }
+    }
+
+    /// Starts the clocks and the tasks, on each node in another order.
+    pub fn start(&mut self, queue: &mut Queue<Event>) {
+        let mut random = Random::new(self.setup.faults.skew_ns ^ self.losses.number(), 0);
+        let common_ns = random.below(self.setup.tick_ns);
+        let mut order: Vec<u32> = (0..self.slots).collect();
+        for node in 0..self.setup.nodes {
+            let phase_ns = if self.setup.aligned { common_ns } else { random.below(self.setup.tick_ns) };
+            queue.at(1 + phase_ns, Event::Tick { node });
+            let policy = *self.setup.policy_of(node as usize);
+            if self.pulse_ns(node as usize).is_some() {
+                queue.at(1 + random.below(policy.interval_ns.max(1)), Event::Pulse { node });
+            }
+            if is_gang(&policy) {
+                queue.at(native::gang_rest_ns(&policy, self.cpus[node as usize].tai_ns), Event::Turn { node });
+            }
+            random.shuffle(&mut order);
+            for &slot in &order {
+                self.cpus[node as usize].node.local.arrive(slot);
+            }
+            self.cpus[node as usize].nr_runnable = self.slots;
+        }
+        for node in 0..self.setup.nodes as usize {
+            self.dispatch(node, queue);
+        }
+        queue.at(self.setup.warmup_ns, Event::Begin);
+        queue.at(self.setup.warmup_ns + self.setup.length_ns, Event::End);
+    }
+
+    pub(super) fn place_of(&self, node: usize, slot: u32) -> usize {
+        node * self.slots as usize + slot as usize
+    }
+
+    pub(super) fn task(&mut self, node: usize, slot: u32) -> &mut Task {
+        let place = self.place_of(node, slot);
+        &mut self.tasks[place]
+    }
+
+    /// The task that runs on a node now.
+    pub(super) fn running(&self, node: usize) -> Option<u32> {
+        if let Mode::Running(slot) = self.cpus[node].node.mode { Some(slot) } else { None }
+    }
+
+    pub(super) fn policy(&self, node: usize) -> &'a cosched_policy {
+        self.setup.policy_of(node)
+    }
+
+    /// What is counted begins, or ends.
+    fn settle_all(&mut self, queue: &Queue<Event>) {
+        (0..self.cpus.len()).for_each(|node| self.settle(node, queue.now_ns()));
+    }
+}
+
+fn cpu(setup: &Setup, node: usize, random: &mut Random) -> Cpu {
+    let policy = setup.policy_of(node);
+    let is_auto = policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO;
+    let credit = if is_auto { COSCHED_WINDOW_CREDIT } else { 1 };
+    let fair = Fair::new(setup.slots() as usize, policy.slice_ns).with(setup.tick_ns, credit);
+    Cpu {
+        node: Node::new(fair),
+        demand: false,
+        unpark: false,
+        resched: false,
+        parked_looked_ns: None,
+        boosted_ns: 0,
+        starving: false,
+        epoch: 0,
+        epoch_slot: None,
+        nr_runnable: 0,
+        share_clock: 0,
+        share_ns: 0,
+        tai_ns: TAI_NS - setup.faults.skew_ns / 2 + random.below(setup.faults.skew_ns + 1),
+    }
+}
+
+impl Model for Shared<'_> {
+    type Event = Event;
+
+    fn handle(&mut self, event: Event, queue: &mut Queue<Event>) -> bool {
+        match event {
+            Event::Timer { node, timer } => return self.timer(node as usize, timer, queue),
+            Event::Tick { node } => self.tick(node as usize, queue),
+            Event::Pulse { node } => self.pulse(node as usize, queue),
+            Event::Turn { node } => self.turn(node as usize, queue),
+            Event::Message { place, channel, epoch, rest_us } => {
+                self.message(place, channel, epoch, u64::from(rest_us) * 1000, queue);
+            }
+            Event::Begin => {
+                self.settle_all(queue);
+                self.tasks.iter_mut().for_each(Task::reset);
+                self.boosts = 0;
+            }
+            Event::End => {
+                self.settle_all(queue);
+                self.over = true;
+            }
+        }
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.over
+    }
+}

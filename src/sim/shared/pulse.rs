@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What ticks and timers do: slices end, who polls in vain is found out and leaves its CPU, somebody is boosted
+//! periodically, rows take turns (`bpf/pulse.bpf.h`, `bpf/park.bpf.h`).
+
+use super::dispatch::Leaves;
+use super::model::{Event, PULSES, Shared, TICKS};
+use super::task::{Park, Wait};
+use crate::bpf::intf;
+use crate::native;
+use crate::sim::engine::Queue;
+use crate::sim::local::LocalScheduler;
+
+impl Shared<'_> {
+    fn parks(&self, node: usize) -> bool {
+        let wait = self.policy(node).wait;
+        wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK || wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD
+    }
+
+    /// How often the scheduler's own timer beats, in ns; none: what a tick finds early enough needs no timer.
+    pub(super) fn pulse_ns(&self, node: usize) -> Option<u64> {
+        let policy = self.policy(node);
+        let periodic = policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
+        let beats = periodic || (self.parks(node) && policy.interval_ns < self.setup.tick_ns);
+        (beats && policy.interval_ns > 0).then_some(policy.interval_ns)
+    }
+
+    /// The kernel's clock ticks.
+    pub(super) fn tick(&mut self, node: usize, queue: &mut Queue<Event>) {
+        queue.after(TICKS, self.setup.tick_ns, Event::Tick { node: node as u32 });
+        let now_ns = queue.now_ns();
+        let Some(slot) = self.running(node) else { return };
+        self.settle(node, now_ns);
+        let in_vain = self.parks(node) && self.pulse_ns(node).is_none() && self.finds_waiting(node, slot, now_ns);
+        let expired = self.cpus[node].node.local.tick(slot);
+        let boosted = self.task(node, slot).boosted;
+        let outranked = !boosted && self.cpus[node].node.local.outranks(slot);
+        if expired || in_vain || outranked {
+            let how = if expired && !in_vain { Leaves::Expired } else { Leaves::Preempted };
+            self.stops(node, slot, how, queue);
+            self.dispatch(node, queue);
+        }
+    }
+
+    /// The scheduler's own timer beats.
+    pub(super) fn pulse(&mut self, node: usize, queue: &mut Queue<Event>) {
+        let Some(interval_ns) = self.pulse_ns(node) else { return };
+        queue.after(PULSES, interval_ns, Event::Pulse { node: node as u32 });
+        let (now_ns, policy) = (queue.now_ns(), self.policy(node));
+        let Some(slot) = self.running(node) else { return };
+        self.settle(node, now_ns);
+        let short = self.task(node, slot).granted_ns < policy.slice_ns;
+        let over = self.task(node, slot).boosted && short && self.cpus[node].node.local.rest_ns(slot) == 0;
+        let in_vain = self.parks(node) && self.finds_waiting(node, slot, now_ns);
+        let periodic = policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
+        let boosts = periodic && self.boosts_one(node, slot, true, now_ns);
+        if over || in_vain || boosts {
+            self.stops(node, slot, Leaves::Preempted, queue);
+            self.dispatch(node, queue);
+        }
+    }
+
+    /// Gang: the turn of a row is over.
+    pub(super) fn turn(&mut self, node: usize, queue: &mut Queue<Event>) {
+        let policy = self.policy(node);
+        let rest_ns = native::gang_rest_ns(policy, self.cpus[node].tai_ns + queue.now_ns());
+        queue.at(queue.now_ns() + rest_ns, Event::Turn { node: node as u32 });
+        self.reschedule(node, queue);
+    }
+
+    /// Whether the running `slot` has polled in vain for longer than its spin time, as far as looks tell. If so it is to
+    /// leave, and under spin-yield somebody is boosted.
+    fn finds_waiting(&mut self, node: usize, slot: u32, now_ns: u64) -> bool {
+        let (policy, wanted) = (self.policy(node), self.cpus[node].node.local.is_wanted());
+        let task = self.task(node, slot);
+        if task.wait == Wait::Spins || !task.talks || !wanted {
+            return false;
+        }
+        if task.wait != Wait::Polls || std::mem::take(&mut task.progressed) {
+            (task.wait_since_ns, task.progressed) = (now_ns, false);
+            return false;
+        }
+        if now_ns - task.wait_since_ns < native::spin_ns(policy, &task.history) {
+            return false;
+        }
+        task.park = Park::Wanted;
+        if policy.wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD {
+            self.boosts_one(node, slot, false, now_ns);
+        }
+        true
+    }
+
+    /// Whether `slot`, whose turn is over while it polls, is to be parked at once.
+    pub(super) fn looks_at_preempted(&mut self, node: usize, slot: u32) -> bool {
+        let blocks = self.policy(node).wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK;
+        let has_rest = self.cpus[node].node.local.has_rest(slot);
+        let task = self.task(node, slot);
+        blocks && !has_rest && task.wait == Wait::Polls && !task.progressed
+    }
+
+    /// `slot`, which is in the queue again, lets the others go first if it was to: until its message comes, or until they
+    /// have had their turn. False: it was not, or has its message.
+    pub(super) fn leaves_to_others(&mut self, node: usize, slot: u32, now_ns: u64) -> bool {
+        let yields = self.policy(node).wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD;
+        let place = self.place_of(node, slot);
+        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+        if task.park != Park::Wanted {
+            return false;
+        }
+        task.park = Park::None;
+        if task.has_demand() {
+            return false;
+        }
+        if yields {
+            cpu.node.local.fall_behind(slot);
+            return true;
+        }
+        task.park = Park::Parked;
+        cpu.parked_looked_ns.get_or_insert(now_ns);
+        cpu.node.local.park(slot);
+        true
+    }
+
+    /// Gives those their place in the order back who are parked and have a message, or are to look again.
+    pub(super) fn unparks(&mut self, node: usize, now_ns: u64) {
+        let due = |looked_ns: u64| now_ns - looked_ns >= self.setup.tick_ns;
+        if !std::mem::take(&mut self.cpus[node].unpark) && !self.cpus[node].parked_looked_ns.is_some_and(due) {
+            return;
+        }
+        let recheck_ns = self.policy(node).recheck_ns;
+        self.cpus[node].parked_looked_ns = None;
+        for slot in 0..self.slots {
+            let place = self.place_of(node, slot);
+            let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+            if task.park != Park::Parked || !cpu.node.local.queue().contains(&slot) {
+                continue;
+            }
+            if task.unread == 0 && now_ns - task.queued_ns < recheck_ns {
+                cpu.parked_looked_ns = Some(now_ns);
+                continue;
+            }
+            task.park = Park::None;
+            cpu.node.local.unpark(slot);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: `sim replay` takes its costs from a summary of the bench and from nothing else, says what the model makes of each
+//! scenario beside what was measured, and leaves out what it has no model of.
+
+use std::fs;
+
+use common::scx_cosched;
+use serde_json::{Value, json};
+
+mod common;
+
+/// 100 us a round trip alone, 300 us if both sleep: L = 10, so o = 20 us.
+fn summary(costs: bool, testbed: &str) -> Value {
+    let row = |receiver: &str, competitors: u32, scheduler: &str, rate: f64| {
+        let spread = json!({"median": rate, "min": rate * 0.9, "max": rate * 1.1});
+        json!({"receiver": receiver, "competitors": competitors, "scheduler": scheduler, "gate": "none",
+            "round_trips_per_s": spread, "fairness": 1.0, "runs": []})
+    };
+    let rows = [
+        row("spin", 0, "eevdf", 10_000.0),
+        row("spin", 4, "eevdf", 400.0),
+        row("spin", 4, "gang", 1_900.0),
+        row("spin", 4, "dcs-sb+slice_us=10000", 1_500.0),
+        row("spin", 4, "scx_bpfland", 50.0),
+        row("block", 0, "eevdf", 1e6 / 300.0),
+        row("block", 4, "eevdf", 200.0),
+    ];
+    let mut summary = json!({"testbed": testbed, "seconds": 2.0, "kernel": "x", "results": rows});
+    if costs {
+        summary["costs"] = json!({"latency_us": 10.0, "overhead_us": 20.0, "switch_us": 50.0});
+    }
+    summary
+}
+
+fn replay(summary: &Value, args: &[&str]) -> (Value, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("summary.json");
+    fs::write(&path, summary.to_string()).unwrap();
+    let output = scx_cosched(&[&["sim", "replay", path.to_str().unwrap(), "--json", "--runs", "2"], args].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (serde_json::from_slice(&output.stdout).unwrap(), dir)
+}
+
+fn near(value: &Value, wanted: f64, within: f64) -> bool {
+    value.as_f64().is_some_and(|value| (value / wanted - 1.0).abs() <= within)
+}
+
+#[test]
+fn costs_are_those_of_the_summary() {
+    let (json, _dir) = replay(&summary(true, "one"), &[]);
+    let model = &json["model"];
+    assert!(near(&model["latency_us"], 10.0, 1e-3) && near(&model["overhead_us"], 20.0, 1e-3), "{model}");
+    assert!(near(&model["switch_us"], 50.0, 1e-3) && near(&model["idle_switch_us"], 100.0, 1e-3), "{model}");
+    // Between two machines L is what o leaves: (100 - 4 * 15) / 2.
+    let (json, _dir) = replay(&summary(true, "two"), &["--overhead-us", "15"]);
+    assert!(near(&json["model"]["latency_us"], 20.0, 1e-3), "{json}");
+    assert!(near(&json["calibration"]["latency_us"], 10.0, 1e-9), "the rules reckon with what was measured: {json}");
+    // A summary of before has none.
+    let (json, _dir) = replay(&summary(false, "one"), &["--latency-us", "10", "--switch-us", "30"]);
+    assert!(near(&json["model"]["overhead_us"], 20.0, 1e-3) && near(&json["model"]["switch_us"], 30.0, 1e-3), "{json}");
+}
+
+#[test]
+fn each_scenario_has_its_prediction_beside_what_was_measured() {
+    let (json, dir) = replay(&summary(true, "one"), &[]);
+    assert_eq!(json["left_out"], json!(["scx_bpfland"]));
+    let rows = json["rows"].as_array().unwrap();
+    let names: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{} {}", row["scenario"].as_str().unwrap(), row["scheduler"].as_str().unwrap()))
+        .collect();
+    assert_eq!(names, ["spin-4 eevdf", "spin-4 gang", "spin-4 dcs-sb+slice_us=10000", "block-4 eevdf"]);
+    // A fifth of what it makes alone, less what 2 s cut off.
+    let gang = &rows[1];
+    assert!(near(&gang["predicted_per_s"]["mean"], 2_000.0, 0.02), "{gang}");
+    assert!(
+        near(&gang["gap"], 2_000.0 / 1_900.0 - 1.0, 0.5) && near(&gang["predicted_fairness"]["mean"], 1.0, 0.02),
+        "{gang}"
+    );
+
+    let (path, out) = (dir.path().join("summary.json"), dir.path().join("figures"));
+    let (path, out) = (path.to_str().unwrap(), out.to_str().unwrap());
+    let page = format!("{out}/page.md");
+    for args in
+        [&["sim", "replay", path, "--runs", "1", "--out", out][..], &["sim", "paper", "--out", out, "--page", &page]]
+    {
+        let output = scx_cosched(args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    for ending in ["csv", "json", "svg", "png"] {
+        assert!(fs::metadata(format!("{out}/replay.{ending}")).is_ok_and(|file| file.len() > 100), "{ending}");
+    }
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("## replay\n") && page.contains("| simulated (measured) | | spin-4 | block-4 |"), "{page}");
+    assert!(page.contains("(400)") && page.contains("## replay-fairness\n"), "{page}");
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: `sim shared` does on a few nodes what can be reckoned by hand, under every preset, and with competitors what the
+//! presets are for: the messages of a pair find it running, and nobody has more than his share.
+
+use common::scx_cosched;
+use scx_cosched::bpf::intf::cosched_policy;
+use scx_cosched::calibration;
+use scx_cosched::presets;
+use scx_cosched::sim::shared::program::{Pattern, Program, Receiver};
+use scx_cosched::sim::shared::{Costs, Faults, Outcome, Setup, alone_per_s, simulate};
+use serde_json::Value;
+
+mod common;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// As rules reckon: L = 5, o = 20, W = 60 us.
+fn policy(name: &str, tasks: u32) -> cosched_policy {
+    let costs = calibration::Costs { latency_us: 5.0, overhead_us: 20.0, switch_us: 60.0 };
+    cosched_policy { rows: tasks, ..presets::changed(name).unwrap().to_bpf(&costs) }
+}
+
+fn setup(name: &str, pattern: Pattern, receiver: Receiver, nodes: u32, tasks: (u32, u32)) -> Setup {
+    let grain_ns = if pattern == Pattern::Token { 0 } else { 2 * MS };
+    Setup {
+        nodes,
+        jobs: tasks.0,
+        competitors: tasks.1,
+        program: Program { pattern, receiver, grain_ns, imbalance_ns: 0 },
+        policy: policy(name, tasks.0 + tasks.1),
+        first: None,
+        costs: Costs { latency_ns: 5 * US, overhead_ns: 20 * US, switch_ns: 60 * US, idle_switch_ns: 150 * US },
+        faults: Faults { loss: 0.0, resend_ns: 200 * MS, skew_ns: 0 },
+        tick_ns: 4 * MS,
+        aligned: true,
+        warmup_ns: 500 * MS,
+        length_ns: 2000 * MS,
+    }
+}
+
+fn pair(name: &str, receiver: Receiver, tasks: (u32, u32)) -> Setup {
+    setup(name, Pattern::Token, receiver, 2, tasks)
+}
+
+fn mean(setup: &Setup, of: impl Fn(&Outcome) -> f64) -> f64 {
+    (1..=8).map(|seed| of(&simulate(setup, seed))).sum::<f64>() / 8.0
+}
+
+fn rate(outcome: &Outcome) -> f64 {
+    outcome.mean(|job| job.iterations_per_s)
+}
+
+fn fairness(outcome: &Outcome) -> f64 {
+    outcome.mean(|job| job.fairness)
+}
+
+#[track_caller]
+fn close(found: f64, wanted: f64, within: f64) {
+    assert!((found / wanted - 1.0).abs() <= within, "{found} for {wanted}");
+}
+
+#[test]
+fn alone_a_spinning_pair_makes_what_its_messages_take_under_every_preset() {
+    for preset in presets::all().keys() {
+        let found = simulate(&pair(preset, Receiver::Spin, (1, 0)), 1);
+        close(rate(&found), 1e6 / 90.0, 0.01);
+        close(fairness(&found), 1.0, 0.01);
+    }
+}
+
+#[test]
+fn alone_a_pair_that_sleeps_pays_for_two_wake_ups() {
+    let found = simulate(&pair("local", Receiver::Block, (1, 0)), 1);
+    close(rate(&found), 1e6 / 390.0, 0.01);
+    assert!(found.jobs[0].coscheduled < 0.01 && fairness(&found) < 0.55, "{found:?}");
+    // Where it spins before that, nothing has to be woken.
+    close(rate(&simulate(&pair("implicit", Receiver::Block, (1, 0)), 1)), 1e6 / 90.0, 0.05);
+}
+
+#[test]
+fn each_has_its_share_where_messages_change_nothing() {
+    for tasks in [(1, 1), (1, 4), (2, 2), (1, 8)] {
+        let found = simulate(&Setup { length_ns: 8000 * MS, ..pair("local", Receiver::Spin, tasks) }, 1);
+        close(fairness(&found), 1.0, 0.03);
+        close(found.competitor_fairness_min.unwrap(), 1.0, 0.05);
+    }
+}
+
+#[test]
+fn a_gang_has_its_share_of_what_it_makes_alone() {
+    for tasks in [(1, 1), (1, 3), (2, 2)] {
+        let gang = Setup { length_ns: 4000 * MS, ..pair("gang", Receiver::Spin, tasks) };
+        close(rate(&simulate(&gang, 1)), 1e6 / 90.0 / f64::from(tasks.0 + tasks.1), 0.02);
+    }
+}
+
+#[test]
+fn demand_makes_pairs_meet_at_a_fair_share() {
+    let local = mean(&pair("local", Receiver::Spin, (1, 4)), rate);
+    for preset in ["dcs-sb", "dcs-sy", "cc"] {
+        let setup = pair(preset, Receiver::Spin, (1, 4));
+        let found = mean(&setup, rate);
+        assert!(found > 2.5 * local && found > 0.6 * 1e6 / 90.0 / 5.0, "{preset}: {found}, local {local}");
+        let fairness = mean(&setup, fairness);
+        assert!((0.93..=1.07).contains(&fairness), "{preset}: F {fairness}");
+        assert!(mean(&setup, |outcome| outcome.jobs[0].coscheduled) > 0.9, "{preset}");
+    }
+}
+
+#[test]
+fn without_a_gate_a_pair_has_more_than_its_share_and_nobody_starves() {
+    let setup = pair("dcs+gate=always", Receiver::Spin, (1, 4));
+    let found = mean(&setup, fairness);
+    assert!(found > 1.1, "{found}");
+    // The fair order has one slice in nine.
+    let least = mean(&setup, |outcome| outcome.competitor_fairness_min.unwrap());
+    assert!(least > 0.05, "{least}");
+}
+
+#[test]
+fn neighbours_on_a_ring_and_all_that_meet_are_as_fast_as_their_slowest() {
+    for (pattern, messages) in [(Pattern::Ring, 4), (Pattern::Meeting, 4 + 2 * 4)] {
+        let alone = setup("local", pattern, Receiver::Spin, 16, (1, 0));
+        let work_us = 2000.0 + f64::from(messages) * 20.0;
+        // Rounds of a meeting follow one another, the first is that of the ring.
+        let rounds = if pattern == Pattern::Ring { 1.0 } else { 5.0 };
+        close(rate(&simulate(&alone, 1)), 1e6 / (work_us + rounds * 5.0), 0.01);
+        let gang = setup("gang", pattern, Receiver::Spin, 16, (2, 0));
+        let outcome = simulate(&gang, 1);
+        close(gang.slowdown(&outcome, alone_per_s(&gang, 1)), 1.0, 0.05);
+    }
+}
+
+#[test]
+fn what_goes_wrong_makes_jobs_slower() {
+    let slowdown = |setup: Setup| {
+        let alone = alone_per_s(&setup, 1);
+        mean(&setup, |outcome| setup.slowdown(outcome, alone))
+    };
+    let ring = |name: &str| setup(name, Pattern::Ring, Receiver::Spin, 16, (2, 0));
+    let faults = |loss: f64, skew_ms: u64| Faults { loss, resend_ns: 200 * MS, skew_ns: skew_ms * MS };
+    let good = slowdown(ring("dcs-sb"));
+    let lossy = slowdown(Setup { faults: faults(0.01, 0), ..ring("dcs-sb") });
+    assert!(lossy > 1.2 * good, "{lossy} {good}");
+    let skewed = |ms: u64| slowdown(Setup { faults: faults(0.0, ms), ..ring("gang") });
+    let (none, half) = (skewed(0), skewed(50));
+    assert!(half > 1.3 * none && none < 1.1, "{half} {none}");
+    // The neighbours of one that knows no turns wait for it.
+    let mistuned = slowdown(Setup { first: Some(policy("local+slice_us=100000", 2)), ..ring("gang") });
+    assert!(mistuned > 1.2 * none, "{mistuned} {none}");
+}
+
+#[test]
+fn one_seed_makes_one_outcome() {
+    let setup = setup("dcs-sb+epochs=true", Pattern::Meeting, Receiver::Block, 8, (2, 1));
+    assert_eq!(simulate(&setup, 7), simulate(&setup, 7));
+    assert_ne!(simulate(&setup, 7), simulate(&setup, 8));
+}
+
+#[test]
+fn prints_what_it_says_it_prints() {
+    let args = ["sim", "shared", "--nodes", "4", "--seconds", "0.5", "--competitors", "1", "--runs", "2", "--json"];
+    let output = scx_cosched(&args);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for key in ["slowdown", "iterations_per_s", "fairness", "coscheduled", "competitor_fairness_min", "events_per_s"] {
+        assert!(json[key].is_number(), "{key}: {json}");
+    }
+    assert!(json["ci90"]["slowdown"].is_number() && json["policy"] == "dcs-sb", "{json}");
+    let text = scx_cosched(&args[..args.len() - 1]);
+    assert!(
+        String::from_utf8_lossy(&text.stdout).starts_with("dcs-sb: 2 jobs and 1 competitors on 4 nodes\nslowdown: ")
+    );
+}
