@@ -8,6 +8,7 @@
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
 #   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
+#   make scale      docs/scale.md, what to expect on 2 to 65,536 nodes, by the simulator
 #   make lint       formatting and warnings
 #   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
 
@@ -21,7 +22,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi reproduction lint install clean
+.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi reproduction scale lint install clean
 
 all: build
 
@@ -72,6 +73,9 @@ bench-mpi: build
 reproduction: build
 	$(binary) sim replay docs/measurements/every-policy.json --latency-us 5 --switch-us 250 --runs 20 --out docs/reproduction
 	$(binary) sim paper all --runs 2 --iterations 1000 --out docs/reproduction --page docs/reproduction.md
+
+scale: build
+	$(binary) sim scale all --runs 3 --out docs/scale --page docs/scale.md
 
 lint: setup
 	$(CARGO) fmt --check

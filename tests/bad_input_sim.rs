@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: whatever is wrong with the flags of `sim cluster`, `shared` or `replay`, with a trace or with a summary of the bench, the
+//! Claim: whatever is wrong with the flags of `sim cluster`, `shared`, `replay` or `scale`, with a trace or with a summary of the bench, the
 //! program says so in one line, says where and what to do about it, and runs nothing. The flags of all else are in
 //! `bad_input.rs`, but for those of other models, which are in their tests.
 
@@ -79,9 +79,23 @@ const REPLAY: &[Row] = &[
     ("json", &["1", "true"], SWITCH),
 ];
 
+#[rustfmt::skip]
+const SCALE: &[Row] = &[
+    ("most-nodes", &["0", "65537", "-1", "1.5", ""], "it takes a whole number from 1 to 65536"),
+    ("out", &[""], "a value is required"),
+    ("page", &[""], "a value is required"),
+    ("seed", &["-1", "18446744073709551616", "1.5", "x", ""], "it takes a whole number from 0 to 18446744073709551615"),
+    ("runs", &["0", "100001", "-3", "1.5", ""], "it takes a whole number from 1 to 100000"),
+    ("json", &["1", "true"], SWITCH),
+];
+
 /// Each command, with what it needs besides its flags.
-const COMMANDS: [(&str, &[&str], &[Row]); 3] =
-    [("cluster", &[], CLUSTER), ("shared", &[], SHARED), ("replay", &["/no/such.json"], REPLAY)];
+const COMMANDS: [(&str, &[&str], &[Row]); 4] = [
+    ("cluster", &[], CLUSTER),
+    ("shared", &[], SHARED),
+    ("replay", &["/no/such.json"], REPLAY),
+    ("scale", &["nodes"], SCALE),
+];
 
 fn refuses(args: &[&str], code: i32, wanted: &[&str]) {
     refuses_of("cluster", args, code, wanted);
@@ -149,6 +163,27 @@ fn flags_of_shared_that_do_not_go_together_are_refused() {
     refuses(&["--pattern", "token", "--nodes", "3"], &["--nodes: 3 nodes make no pairs", "even"]);
     refuses(&["--resend-ms", "5"], &["--resend-ms: it has no effect without losses", "--loss"]);
     refuses(&["--clock-skew-ms", "5"], &["--clock-skew-ms: only a gang looks at the clock", "--policy gang"]);
+}
+
+#[test]
+fn figures_of_scale_that_are_none_are_named_and_nothing_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let out = out.to_str().unwrap();
+    refuses_of("scale", &["nodes", "nope", "--out", out], 2, &["unknown figure 'nope' (known: nodes, jobs", "all"]);
+    refuses_of("scale", &["--out", out], 2, &["no figure (known: nodes", "--page"]);
+    assert!(!fs::exists(out).unwrap());
+    fs::write(dir.path().join("file"), "").unwrap();
+    let in_a_file = format!("{}/file/out", dir.path().display());
+    refuses_of("scale", &["skew", "--out", &in_a_file], 1, &["--out: ", "it cannot be made"]);
+    fs::create_dir(out).unwrap();
+    fs::write(format!("{out}/scale-skew.json"), "{}").unwrap();
+    refuses_of(
+        "scale",
+        &["--out", out, "--page", &format!("{out}/page.md")],
+        1,
+        &["scale-skew.json: it is no figure (make it"],
+    );
 }
 
 const ALONE: &str = r#"{"receiver": "spin", "scheduler": "eevdf", "competitors": 0, "fairness": 1.0,

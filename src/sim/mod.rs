@@ -20,6 +20,7 @@
 //! | what is made of them | |
 //! |---|---|
 //! | [`replay`] | the bench of the kernel's scheduler, beside what it measured |
+//! | [`scale`] | what to expect on 2 to 65536 nodes |
 //! | [`paper`] | the papers' figures and tables, beside ours |
 //! | [`sweep`] | a model at every point of a grid |
 //!
@@ -48,6 +49,7 @@ mod progress;
 pub mod random;
 pub mod replay;
 mod report;
+pub mod scale;
 pub mod scaled;
 pub mod shared;
 pub mod stats;
@@ -60,6 +62,7 @@ pub mod sweep;
 pub fn run(args: &SimArgs) -> Result<ExitCode> {
     match &args.command {
         Command::Model(model) => report::run(model),
+        Command::Scale(args) => scale::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Paper(args) => paper::run(args),
         Command::Sweep(args) => sweep::run(args),

@@ -5,6 +5,7 @@ mod cluster;
 mod jobs;
 mod of_models;
 mod replay;
+mod scale;
 mod shared;
 mod thesis;
 
@@ -14,6 +15,7 @@ pub use self::cluster::ZhangArgs;
 pub use self::jobs::{BspArgs, ClusterArgs, ContinuousArgs, SchedulerName, Ticks, WakeupName};
 pub use self::of_models::{PaperArgs, Shard, SweepArgs};
 pub use self::replay::ReplayArgs;
+pub use self::scale::ScaleArgs;
 pub use self::shared::{PatternName, ReceiverName, SharedArgs};
 pub use self::thesis::{Algorithm, DynamicArgs, MarkovArgs};
 use crate::limits::Range;
@@ -31,6 +33,7 @@ pub(super) enum Command {
     #[command(flatten)]
     Model(Model),
     Replay(ReplayArgs),
+    Scale(ScaleArgs),
     Paper(PaperArgs),
     Sweep(SweepArgs),
 }
