@@ -71,7 +71,7 @@ bench-mpi: build
 
 # The measurements of docs/measurements.md, whose costs that boot did not store: L and W are what others had.
 reproduction: build
-	$(binary) sim replay docs/measurements/every-policy.json --latency-us 5 --switch-us 250 --runs 20 --out docs/reproduction
+	$(binary) sim replay docs/measurements/every-policy.json --latency-us 5 --switch-us 250 --runs 5 --out docs/reproduction
 	$(binary) sim paper all --runs 2 --iterations 1000 --out docs/reproduction --page docs/reproduction.md
 
 scale: build
