@@ -63,6 +63,9 @@ hog() {
 	hogs+=($!)
 }
 
+# unwarned: fail if the scheduler has warned of anything
+unwarned() { ! grep -E 'warning|error' "$tmp/log" || fail "the log has warnings"; }
+
 # talk LONGEST_MS KIND...: pass messages to and fro until "quiet", which fails if
 # one is lost or takes longer; see the script "messages"
 talk() {
