@@ -72,6 +72,9 @@ pub struct Costs {
 }
 
 impl Costs {
+    /// What messages and switches may cost on any node.
+    pub const ASSUMED: Costs = Costs { latency_us: 20.0, overhead_us: 5.0, switch_us: 10.0 };
+
     /// What follows from the time of a round trip in one thread, between two that spin and between two that sleep.
     fn from_round_trips(alone_us: f64, spinning_us: f64, sleeping_us: f64) -> Costs {
         // More latency than a switch takes would mean that the two that spin never ran at the same time.

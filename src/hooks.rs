@@ -38,8 +38,8 @@ pub struct Hook {
 /// The hooks of a loaded object. They observe while they are awake, and cost nothing while they rest.
 #[derive(Default)]
 pub struct Hooks {
-    /// With the hooks' names, in the order in which they were attached.
-    links: Vec<(String, Link)>,
+    /// Of those that are attached, in the order of their names in `states`.
+    links: Vec<Link>,
     states: HookStates,
     /// Since when nobody wants them.
     unwanted: Option<Instant>,
@@ -69,12 +69,12 @@ impl HookStates {
     }
 
     /// Attaches `program`, which is `hook`. If that fails, it is missing.
-    pub fn attach(&mut self, program: &ProgramMut<'_>, hook: Hook) -> Option<(String, Link)> {
+    pub fn attach(&mut self, program: &ProgramMut<'_>, hook: Hook) -> Option<Link> {
         match program.attach() {
             Ok(link) => {
-                self.attached.push(hook.name.clone());
+                self.attached.push(hook.name);
                 sleep(PAUSE);
-                Some((hook.name, link))
+                Some(link)
             }
             Err(error) => {
                 self.miss(hook, &one_line(&format!("{error:#}")));
@@ -211,11 +211,10 @@ impl Hooks {
 
     /// Detaches the last that was attached, if any is.
     fn rest_one(&mut self) -> bool {
-        let Some((name, link)) = self.links.pop() else { return false };
+        let Some(link) = self.links.pop() else { return false };
         drop(link);
         sleep(PAUSE);
-        self.states.attached.retain(|attached| *attached != name);
-        self.states.resting.push(name);
+        self.states.resting.extend(self.states.attached.pop());
         true
     }
 }

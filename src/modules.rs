@@ -48,7 +48,7 @@ pub struct ModuleHooks {
 struct Loaded {
     /// The modules that were there then.
     modules: BTreeSet<String>,
-    links: Vec<(String, Link)>,
+    links: Vec<Link>,
     /// None if it did not load, which has been warned of.
     object: Option<Object>,
 }

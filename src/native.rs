@@ -262,6 +262,15 @@ pub fn choice_prefers(choice: u32, candidate: &Candidate, best: &Candidate) -> b
     unsafe { cosched_native_choice_prefers(choice, candidate, best) != 0 }
 }
 
+/// Whom the rule `choice` boosts of these candidates, if anybody: one after the other is held against the best, as in `bpf/`.
+pub fn choose<T>(choice: u32, candidates: impl Iterator<Item = (T, Candidate)>) -> Option<T> {
+    let ranked = candidates.filter(|(_, candidate)| choice_rank(choice, candidate) > 0);
+    let better = |best: (T, Candidate), next: (T, Candidate)| {
+        if choice_prefers(choice, &next.1, &best.1) { next } else { best }
+    };
+    ranked.reduce(better).map(|(chosen, _)| chosen)
+}
+
 /// The row of the gang's matrix whose turn it is at `tai_ns`, ns since the epoch of TAI: from 0 to `policy.rows` - 1
 /// (Zhang 2.2).
 pub fn gang_row_at(policy: &Policy, tai_ns: u64) -> u32 {

@@ -338,7 +338,7 @@ fn node_costs() -> CostsView {
     match calibration::measure() {
         Ok(costs) => CostsView { costs, source: "measured".into() },
         Err(error) => {
-            let costs = Costs { latency_us: 20.0, overhead_us: 5.0, switch_us: 10.0 };
+            let costs = Costs::ASSUMED;
             warn!(
                 "what messages cost here is unknown, so L = {} us, o = {} us and W = {} us are assumed (set \
                  --latency-us, --overhead-us and --switch-us): {error:#}",

@@ -10,20 +10,14 @@ use scx_cosched::bpf::intf::{
     cosched_choice_COSCHED_CHOICE_NEXT_PENDING as NEXT_PENDING,
     cosched_choice_COSCHED_CHOICE_ROUND_ROBIN as ROUND_ROBIN, cosched_choice_COSCHED_NR_CHOICES as NR_CHOICES,
 };
-use scx_cosched::native::{choice_prefers, choice_rank};
+use scx_cosched::native::{self, choice_prefers, choice_rank};
 
 #[path = "common/rules.rs"]
 mod rules;
 
-/// The place in `candidates` of the one that is chosen: one after the other is held against the best, as in `bpf/`.
+/// The place in `candidates` of the one that is chosen.
 fn choose(choice: u32, candidates: &[cosched_candidate]) -> Option<usize> {
-    let mut best: Option<usize> = None;
-    for (i, candidate) in candidates.iter().enumerate().filter(|(_, c)| choice_rank(choice, c) > 0) {
-        if best.is_none_or(|best| choice_prefers(choice, candidate, &candidates[best])) {
-            best = Some(i);
-        }
-    }
-    best
+    native::choose(choice, candidates.iter().copied().enumerate())
 }
 
 /// (in a receive, messages, when the first of them came), in the order of their distances from 1 on.

@@ -61,13 +61,10 @@ impl Cluster<'_> {
     /// choice. And at how many it looked for that.
     fn choice(&self, node: usize, running: u32, itself: bool) -> (Option<u32>, u64) {
         let (level, choice) = (self.setup.level, self.setup.policy.choice);
-        let mut best: Option<(u32, cosched_candidate)> = None;
         let mut looked = 0;
-        for distance in u32::from(!itself)..level {
+        let candidate = |distance: u32| {
             let slot = (running + distance) % level;
-            let Some(task) = self.tasks[self.place_of(node, slot)].as_ref().filter(|task| !task.sleeps) else {
-                continue;
-            };
+            let task = self.tasks[self.place_of(node, slot)].as_ref().filter(|task| !task.sleeps)?;
             looked += 1;
             let candidate = cosched_candidate {
                 distance,
@@ -76,12 +73,10 @@ impl Cluster<'_> {
                 reserved: 0,
                 arrival_ns: task.first_arrival_ns,
             };
-            let prefers = |best: &(u32, cosched_candidate)| native::choice_prefers(choice, &candidate, &best.1);
-            if native::choice_rank(choice, &candidate) > 0 && best.as_ref().is_none_or(prefers) {
-                best = Some((slot, candidate));
-            }
-        }
-        (best.map(|(slot, _)| slot), looked)
+            Some((slot, candidate))
+        };
+        let chosen = native::choose(choice, (u32::from(!itself)..level).filter_map(candidate));
+        (chosen, looked)
     }
 
     /// The running process drops below the lowest, and somebody else comes to be first. It spins on; the next millisecond has

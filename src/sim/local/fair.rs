@@ -11,7 +11,8 @@ use super::{LocalScheduler, Slot};
 
 const TICK_NS: u64 = 1_000_000;
 const MAX_WAIT_NS: i64 = 1_500_000_000;
-const MIN_REST_NS: i64 = 1_000_000;
+/// A slice, or the rest of one, that is shorter is not worth a switch, in ns (`bpf/fair.bpf.h`).
+pub const MIN_REST_NS: i64 = 1_000_000;
 const WAKE_MARGIN_NS: i64 = 1_000_000;
 const MIN_RUN_NS: i64 = 2_000_000;
 

@@ -89,14 +89,11 @@ fn axis(label: &str, log: bool) -> Axis {
 /// # Errors
 /// One line, if a name is unknown, in which case nothing is written, or a file cannot be.
 pub fn run(args: &PaperArgs) -> Result<ExitCode> {
-    let figures = chosen(&args.names)?;
-    if figures.is_empty() && args.page.is_none() {
-        return Err(usage(format!("no figure (known: {}, all; or --page for the page of what is there)", known())));
-    }
-    std::fs::create_dir_all(&args.out).with_context(|| format!("--out: {}: it cannot be made", args.out.display()))?;
+    let known = FIGURES.map(|(name, _)| name);
+    let asked = asked(&args.names, &known, &args.out, args.page.as_deref())?;
     let how = How { seed: args.runs.seed, runs: args.runs.runs, iterations: args.iterations };
-    for (_, figure) in figures {
-        let figure = figure(&how);
+    for (_, make) in FIGURES.iter().filter(|(name, _)| asked.contains(name)) {
+        let figure = make(&how);
         write(&figure, &args.out)?;
         if args.runs.json {
             println!("{}", serde_json::to_string(&figure)?);
@@ -105,21 +102,29 @@ pub fn run(args: &PaperArgs) -> Result<ExitCode> {
         }
     }
     match &args.page {
-        Some(page) => write_page(page, &args.out),
+        Some(path) => {
+            let figures = stored(&args.out, known.into_iter().chain(OURS))?;
+            write_page(path, &page::page(&figures, &as_seen_from(path, &args.out)))
+        }
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn known() -> String {
-    FIGURES.map(|(name, _)| name).join(", ")
-}
-
-fn chosen(names: &[String]) -> Result<Vec<Maker>> {
-    if let Some(name) = names.iter().find(|name| *name != "all" && !FIGURES.iter().any(|(known, _)| known == name)) {
-        return Err(usage(format!("unknown figure '{name}' (known: {}, all)", known())));
+/// Those of the `known` figures that `names` ask for. Makes the directory for them.
+///
+/// # Errors
+/// One line, if a name is unknown, if there is none and no page is asked for either, or if the directory cannot be made.
+pub(super) fn asked<'k>(names: &[String], known: &[&'k str], out: &Path, page: Option<&Path>) -> Result<Vec<&'k str>> {
+    let list = known.join(", ");
+    if let Some(name) = names.iter().find(|name| *name != "all" && !known.contains(&name.as_str())) {
+        return Err(usage(format!("unknown figure '{name}' (known: {list}, all)")));
     }
-    let all = names.iter().any(|name| name == "all");
-    Ok(FIGURES.into_iter().filter(|(known, _)| all || names.iter().any(|name| name == known)).collect())
+    if names.is_empty() && page.is_none() {
+        return Err(usage(format!("no figure (known: {list}, all; or --page for the page of what is there)")));
+    }
+    std::fs::create_dir_all(out).with_context(|| format!("--out: {}: it cannot be made", out.display()))?;
+    let is_asked = |known: &&str| names.iter().any(|name| name == "all" || name == known);
+    Ok(known.iter().copied().filter(is_asked).collect())
 }
 
 /// Writes all forms of a figure.
@@ -152,11 +157,12 @@ fn print(figure: &Figure) {
     }
 }
 
-/// The page of all figures that are in `dir`, in the order of the papers.
-fn write_page(path: &Path, dir: &Path) -> Result<ExitCode> {
-    let figures = stored(dir, FIGURES.iter().map(|(name, _)| *name).chain(OURS))?;
-    std::fs::write(path, page::page(&figures, &as_seen_from(path, dir)))
-        .with_context(|| format!("--page: {}: it cannot be written", path.display()))?;
+/// Writes a page of figures.
+///
+/// # Errors
+/// One line, if it cannot be written.
+pub(super) fn write_page(path: &Path, text: &str) -> Result<ExitCode> {
+    std::fs::write(path, text).with_context(|| format!("--page: {}: it cannot be written", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

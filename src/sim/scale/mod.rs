@@ -5,15 +5,13 @@ mod figures;
 mod page;
 mod points;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::cli::ScaleArgs;
 use super::paper;
 use super::paper::figure::{Figure, number};
-use crate::report::usage;
 
 /// What makes some figures of the same runs, and their names.
 type Maker = (&'static str, &'static [&'static str], fn(&How) -> Vec<Figure>);
@@ -43,27 +41,21 @@ pub struct How {
 /// # Errors
 /// One line, if a name is unknown, in which case nothing is written, or a file cannot be.
 pub fn run(args: &ScaleArgs) -> Result<ExitCode> {
-    let known = FIGURES.map(|(name, ..)| name).join(", ");
-    if let Some(name) = args.names.iter().find(|name| *name != "all" && FIGURES.iter().all(|(known, ..)| known != name))
-    {
-        return Err(usage(format!("unknown figure '{name}' (known: {known}, all)")));
-    }
-    if args.names.is_empty() && args.page.is_none() {
-        return Err(usage(format!("no figure (known: {known}, all; or --page for the page of what is there)")));
-    }
-    std::fs::create_dir_all(&args.out).with_context(|| format!("--out: {}: it cannot be made", args.out.display()))?;
+    let known = FIGURES.map(|(name, ..)| name);
+    let asked = paper::asked(&args.names, &known, &args.out, args.page.as_deref())?;
     let how = How { seed: args.runs.seed, runs: args.runs.runs, most_nodes: args.most_nodes };
-    let all = args.names.iter().any(|name| name == "all");
-    for (name, _, make) in FIGURES {
-        if all || args.names.iter().any(|asked| asked == name) {
-            for figure in make(&how) {
-                paper::write(&figure, &args.out)?;
-                show(&figure, args.runs.json)?;
-            }
+    for (_, _, make) in FIGURES.iter().filter(|(name, ..)| asked.contains(name)) {
+        for figure in make(&how) {
+            paper::write(&figure, &args.out)?;
+            show(&figure, args.runs.json)?;
         }
     }
     match &args.page {
-        Some(page) => write_page(page, &args.out),
+        Some(path) => {
+            let names = FIGURES.iter().flat_map(|(_, names, _)| names.iter().copied());
+            let figures = paper::stored(&args.out, names)?;
+            paper::write_page(path, &page::page(&figures, &paper::as_seen_from(path, &args.out)))
+        }
         None => Ok(ExitCode::SUCCESS),
     }
 }
@@ -80,12 +72,4 @@ fn show(figure: &Figure, json: bool) -> Result<()> {
         println!("  {} {}: {}", series.panel, series.name, points.join(", "));
     }
     Ok(())
-}
-
-/// The page of all figures that are in `dir`.
-fn write_page(path: &Path, dir: &Path) -> Result<ExitCode> {
-    let figures = paper::stored(dir, FIGURES.iter().flat_map(|(_, names, _)| names.iter().copied()))?;
-    let text = page::page(&figures, &paper::as_seen_from(path, dir));
-    std::fs::write(path, text).with_context(|| format!("--page: {}: it cannot be written", path.display()))?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -12,8 +12,8 @@ use crate::sim::shared::program::{Pattern, Program, Receiver};
 use crate::sim::shared::{self, Costs, Faults, Outcome, Setup};
 use crate::sim::stats::Estimate;
 
-/// What the loader assumes of a machine that cannot be measured: L, o and W, in us.
-const COSTS: calibration::Costs = calibration::Costs { latency_us: 20.0, overhead_us: 5.0, switch_us: 10.0 };
+/// As the loader assumes of a machine that cannot be measured.
+const COSTS: calibration::Costs = calibration::Costs::ASSUMED;
 /// g, in ns, and v as a share of it.
 const GRAIN_NS: u64 = 5_000_000;
 const IMBALANCE: f64 = 0.1;

@@ -7,11 +7,8 @@ use super::task::{Boost, Park, Wait};
 use crate::bpf::intf::{self, COSCHED_SCALE_SHIFT, cosched_candidate, cosched_demand};
 use crate::native;
 use crate::sim::engine::Queue;
-use crate::sim::local::{Fair, LocalScheduler};
+use crate::sim::local::{Fair, LocalScheduler, MIN_REST_NS};
 use crate::sim::node::Mode;
-
-/// A boost is no shorter, in ns: it is not worth a switch (`bpf/fair.bpf.h`).
-const MIN_REST_NS: u64 = 1_000_000;
 
 impl Shared<'_> {
     /// Whether the arrival of a message is a demand by itself.
@@ -105,7 +102,7 @@ impl Shared<'_> {
         if policy.residual_slice != 0 && task.message_slice_ns > 0 {
             slice_ns = slice_ns.min(task.message_slice_ns);
         }
-        (task.last_boost_ns, task.granted_ns, task.boost) = (now_ns, slice_ns.max(MIN_REST_NS), Boost::Granted);
+        (task.last_boost_ns, task.granted_ns, task.boost) = (now_ns, slice_ns.max(MIN_REST_NS as u64), Boost::Granted);
         true
     }
 
@@ -174,21 +171,18 @@ impl Shared<'_> {
         let choice = self.policy(node).choice;
         let candidate = |slot: u32| {
             let task = &self.tasks[self.place_of(node, slot)];
-            cosched_candidate {
+            let candidate = cosched_candidate {
                 distance: (slot + self.slots - running) % self.slots,
                 receives: u32::from(task.receives()),
                 pending: task.unread,
                 reserved: 0,
                 arrival_ns: task.first_arrival_ns,
-            }
+            };
+            (slot, candidate)
         };
-        let ranked = |slot: &u32| native::choice_rank(choice, &candidate(*slot)) > 0;
         let queued = self.cpus[node].node.local.queue().iter().copied();
-        let all = itself.then_some(running).into_iter().chain(queued).filter(ranked);
-        let better = |best: u32, slot: u32| {
-            if native::choice_prefers(choice, &candidate(slot), &candidate(best)) { slot } else { best }
-        };
-        let Some(slot) = all.reduce(better).filter(|&slot| slot != running) else { return false };
+        let all = itself.then_some(running).into_iter().chain(queued).map(candidate);
+        let Some(slot) = native::choose(choice, all).filter(|&slot| slot != running) else { return false };
         self.task(node, slot).boost == Boost::None && self.asks(node, slot, now_ns)
     }
 }
