@@ -4,8 +4,8 @@
  * long the sender's waits take.
  *
  * Between the CPUs of one kernel nothing has to be written into a message: the last stage of its delivery runs on the
- * CPU that it was sent from, right behind the sender, so what it would carry is read off that CPU. A TCP message that
- * comes from another machine, a configured peer, carries the epoch and the slice in its header, and they have been noted
+ * CPU that it was sent from, right behind the sender, so what it would carry is read off that CPU. A TCP message or a
+ * datagram that comes from another machine, a configured peer, carries the epoch and the slice, and they have been noted
  * by now (wire.bpf.c). All others carry nothing: their epoch is not known to be old, and their sender's slice not to be
  * short.
  */
@@ -19,22 +19,6 @@
 #define AF_INET6	10
 #define EPOCH_UNKNOWN	(~0ULL)
 
-/* Do messages at @sk come from this kernel? */
-static bool is_local(const struct sock *sk)
-{
-	switch (sk->__sk_common.skc_family) {
-	case AF_UNIX:
-		return true;
-	case AF_INET:
-		return sk->__sk_common.skc_daddr == sk->__sk_common.skc_rcv_saddr;
-	case AF_INET6:
-		return sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[3] ==
-			sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[3];
-	default:
-		return false;
-	}
-}
-
 /* What is left of the slice of the task that runs on @cctx's CPU, in ns; 0: nothing, or it is not known. */
 static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
 {
@@ -43,13 +27,11 @@ static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
 	return cctx->curr_scale && (s64)used_ns > 0 && used_ns < cctx->curr_slice_ns ? cctx->curr_slice_ns - used_ns : 0;
 }
 
-/* Messages to @sk go along this flow; false if they do so without epochs. */
-static bool flow_to(struct cosched_wire_flow *flow, const struct sock *sk)
+/* Messages of the connection of @sk come along this flow; false if it has no addresses. */
+static bool flow_of_connection(struct cosched_wire_flow *flow, const struct sock *sk)
 {
 	const struct sock_common *common = &sk->__sk_common;
 
-	if (sk->sk_protocol != IPPROTO_TCP)
-		return false;
 	if (common->skc_family == AF_INET) {
 		wire_map_ipv4(flow->from, common->skc_daddr);
 		wire_map_ipv4(flow->to, common->skc_rcv_saddr);
@@ -61,6 +43,36 @@ static bool flow_to(struct cosched_wire_flow *flow, const struct sock *sk)
 	}
 	flow->from_port = common->skc_dport;
 	flow->to_port = bpf_htons(common->skc_num);
+	return true;
+}
+
+/*
+ * The last datagram in the queue of @sk has come along this flow; false if it has been taken. Who sends to a socket that is
+ * not connected stands in its headers alone. They are read as the kernel's memory: somebody may take it meanwhile, and then
+ * what is read is that of no datagram, or of another one.
+ */
+static bool flow_of_datagram(struct cosched_wire_flow *flow, const struct sock *sk)
+{
+	struct sk_buff *skb = sk->sk_receive_queue.prev;
+	u32 addresses[2] = {};
+	u64 ip, udp;
+	u8 version = 0;
+
+	if ((u64)skb == (u64)&sk->sk_receive_queue)
+		return false;
+	ip = (u64)BPF_CORE_READ(skb, head);
+	udp = ip + BPF_CORE_READ(skb, transport_header);
+	ip += BPF_CORE_READ(skb, network_header);
+	if (bpf_probe_read_kernel(&version, sizeof(version), (void *)ip) ||
+	    bpf_probe_read_kernel(&flow->from_port, 2 * sizeof(flow->from_port), (void *)udp))
+		return false;
+	if (version >> 4 == 6)
+		return !bpf_probe_read_kernel(flow, sizeof(flow->from) + sizeof(flow->to),
+					      (void *)(ip + offsetof(struct ipv6hdr, saddr)));
+	if (bpf_probe_read_kernel(addresses, sizeof(addresses), (void *)(ip + offsetof(struct iphdr, saddr))))
+		return false;
+	wire_map_ipv4(flow->from, addresses[0]);
+	wire_map_ipv4(flow->to, addresses[1]);
 	return true;
 }
 
@@ -80,32 +92,28 @@ static void carry_nothing(struct task_ctx *tctx)
 	tctx->message_slice_ns = 0;
 }
 
-/* Hands what the message that arrives at @sk from another machine carries to @tctx. */
-static void carry_from_afar(struct task_ctx *tctx, const struct sock *sk)
+/* Hands what was noted of a message from another machine to @tctx. */
+static void carry_noted(struct task_ctx *tctx, const struct cosched_wire_note *note)
 {
-	struct cosched_wire_note *note = NULL;
-	struct cosched_wire_flow flow;
+	u64 epoch = note ? READ_ONCE(note->epoch) : 0;
 
-	if (wire_on && flow_to(&flow, sk))
-		note = bpf_map_lookup_elem(&wire_notes, &flow);
-	tctx->message_wired = note && note->epoch;
-	tctx->message_epoch = tctx->message_wired ? note->epoch : EPOCH_UNKNOWN;
-	tctx->message_slice_ns = tctx->message_wired ? rest_of_noted(note) : 0;
+	if (!epoch) {
+		carry_nothing(tctx);
+		return;
+	}
+	tctx->message_wired = 1;
+	tctx->message_epoch = epoch;
+	tctx->message_slice_ns = rest_of_noted(note);
 }
 
-/* Hands what the message that arrives at @sk carries to @tctx, its receiver. */
-static void carry(struct task_ctx *tctx, const struct sock *sk)
+/* Hands what the running task would write into a message to @tctx. */
+static void carry_own(struct task_ctx *tctx)
 {
-	const struct cosched_policy *policy = current_policy();
-	struct cpu_ctx *sender_cctx;
+	struct cpu_ctx *sender_cctx = cpu_ctx_of(bpf_get_smp_processor_id());
 	struct task_ctx *sender;
 
-	if (!cosched_uses_epochs(policy) && !policy->residual_slice &&
-	    policy->spin != COSCHED_SPIN_ADAPTIVE_GLOBAL)
-		return;
-	sender_cctx = is_local(sk) ? cpu_ctx_of(bpf_get_smp_processor_id()) : NULL;
 	if (!sender_cctx) {
-		carry_from_afar(tctx, sk);
+		carry_nothing(tctx);
 		return;
 	}
 	tctx->message_wired = 0;
@@ -114,6 +122,39 @@ static void carry(struct task_ctx *tctx, const struct sock *sk)
 	sender = task_ctx_of(bpf_get_current_task_btf());
 	if (sender)
 		spin_adaptive_hear(&tctx->wait_history, sender->wait_history.estimate_us);
+}
+
+/* Hands what the message that arrives at the socket at @addr carries to @tctx, its receiver. Not static: see has_message(). */
+__noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
+{
+	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
+	struct cosched_wire_flow flow = {};
+	struct cosched_wire_note *note = NULL;
+	bool is_known;
+
+	is_known = sk->sk_protocol == IPPROTO_UDP ? flow_of_datagram(&flow, sk) : flow_of_connection(&flow, sk);
+	if (sk->__sk_common.skc_family == AF_UNIX || (is_known && wire_is_own(&flow))) {
+		carry_own(tctx);
+		return 0;
+	}
+	if (wire_on && is_known && sk->sk_protocol == IPPROTO_UDP)
+		note = bpf_map_lookup_elem(&wire_datagrams, &flow);
+	else if (wire_on && is_known && sk->sk_protocol == IPPROTO_TCP)
+		note = bpf_map_lookup_elem(&wire_notes, &flow);
+	carry_noted(tctx, note);
+	return 0;
+}
+
+/* The same, if the policy asks for it. The verifier hands no pointer over as a number, unless it has been read as one. */
+static void carry(struct task_ctx *tctx, const struct sock *sk)
+{
+	const struct cosched_policy *policy = current_policy();
+	u64 addr = 0;
+
+	if (!cosched_uses_epochs(policy) && !policy->residual_slice && policy->spin != COSCHED_SPIN_ADAPTIVE_GLOBAL)
+		return;
+	bpf_probe_read_kernel(&addr, sizeof(addr), &sk);
+	carry_message(tctx, addr);
 }
 
 #endif

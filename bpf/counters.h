@@ -25,9 +25,9 @@
 	X(endpoints_full,      "Sockets and RDMA queues that could not be tracked for want of memory") \
 	X(groups_full,         "Cgroups that count as part of their parent for want of a place")	\
 	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")	\
-	X(epochs_sent,         "TCP segments that took an epoch to another machine")		\
-	X(epochs_heard,        "TCP segments that brought an epoch which was believed")		\
-	X(epochs_refused,      "TCP segments that brought an epoch which was not believed")	\
+	X(epochs_sent,         "Segments and datagrams that took an epoch to another machine")	\
+	X(epochs_heard,        "Segments and datagrams that brought an epoch which was believed")	\
+	X(epochs_refused,      "Segments and datagrams that brought an epoch which was not believed") \
 	X(epochs_adopted,      "Times a CPU took over the epoch of another machine's message")	\
 	X(trace_lost,          "Events that a trace misses because it was not read fast enough")
 

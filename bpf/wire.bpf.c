@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Epochs on the wire: TCP segments to peers take along the epoch of the CPU that sends them and what is left of its
- * task's slice, and what comes from peers is noted before the message reaches its socket (policies/wire.h; thesis 3.3,
- * 4.2, 6.2.7).
+ * Epochs on the wire: TCP segments and datagrams to peers take along the epoch of the CPU that sends them and what is left
+ * of its task's slice, and what comes from peers is noted before the message reaches its socket (policies/wire.h;
+ * thesis 3.3, 4.2, 6.2.7).
  *
- * An object of its own, of programs that call no kfunc, which outlives a restart of the scheduler. It shares three maps
+ * An object of its own, of programs that call no kfunc, which outlives a restart of the scheduler. It shares four maps
  * with it: the CPUs' epochs, the counters, and the notes (wire.bpf.h).
  *
  *	sock_ops	writes the option into segments with data, and reads it when TCP takes a segment up
  *	XDP		reads it before that. It matters: while a receiver that was preempted inside receive holds its
  *			socket's lock, segments wait in the backlog, and TCP takes them up when that receiver runs again.
- *			The message is seen before (sockets.bpf.h), and so must be what it carries
+ *			The message is seen before (sockets.bpf.h), and so must be what it carries. Of datagrams it is the
+ *			only one to do so
+ *	tc		puts the option behind datagrams as they leave
  *
  * Of a node with two CPUs, CPU 0 in epoch 7 with a task that sends: TCP asks how long the header is to be (reserve), and
  * then for the option (write): epoch 7, 12 ms. The packet comes to the other node's interface, where XDP finds the option
@@ -77,6 +79,7 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 
 #include "wire_socket.bpf.h"
 #include "wire_packet.bpf.h"
+#include "wire_datagram.bpf.h"
 
 SEC("sockops")
 int on_tcp_option(struct bpf_sock_ops *skops)
@@ -107,10 +110,21 @@ SEC("xdp.frags")
 int on_xdp(struct xdp_md *ctx)
 {
 	u8 option[COSCHED_WIRE_SIGNED_LENGTH] = {};
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct cosched_wire_flow flow = {};
+	struct transport transport = {};
 	struct cosched_wire_note *note;
 
-	if (!find_option(ctx, &flow, option))
+	if (!find_transport(data, end, &flow, &transport))
+		return XDP_PASS;
+	if (transport.protocol == IPPROTO_UDP) {
+		if (find_datagram_option(ctx, &transport, &flow, option))
+			note_datagram(option, &flow);
+		else
+			forget_datagram(&flow);
+		return XDP_PASS;
+	}
+	if (transport.protocol != IPPROTO_TCP || !find_option(ctx, transport.offset, &flow, option))
 		return XDP_PASS;
 	note = bpf_map_lookup_elem(&wire_notes, &flow);
 	if (!note)
@@ -118,4 +132,14 @@ int on_xdp(struct xdp_md *ctx)
 	else if (note_option(note, option, &flow))
 		note->xdp_at = bpf_ktime_get_ns();
 	return XDP_PASS;
+}
+
+SEC("classifier")
+int on_udp(struct __sk_buff *skb)
+{
+	struct datagram datagram = {};
+
+	if (find_datagram(skb, &datagram) && is_told(&datagram.flow))
+		append_option(skb, &datagram);
+	return TC_ACT_UNSPEC;
 }

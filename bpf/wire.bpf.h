@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the messages of TCP connections from other machines brought last. Written where a packet comes in (wire.bpf.c),
- * read where it reaches its socket (carry.bpf.h): two objects share this map.
+ * What the messages of TCP connections and the datagrams from other machines brought last. Written where a packet comes in
+ * (wire.bpf.c), read where it reaches its socket (carry.bpf.h): two objects share these maps.
  *
- * By addresses and ports, since XDP knows no sockets. There is a note only for connections to peers that are believed,
+ * By addresses and ports, since XDP knows no sockets. There is a note only for what comes from peers that are believed,
  * so whoever finds one need not ask who the peer is. What has not been used for longest makes way for what is new.
  */
 #ifndef COSCHED_WIRE_BPF_H
@@ -18,6 +18,14 @@ struct {
 	__type(value, struct cosched_wire_note);
 } wire_notes SEC(".maps");
 
+/* The same of UDP. A map of its own, since the same ports may be those of a connection as well. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, COSCHED_WIRE_CONNECTIONS);
+	__type(key, struct cosched_wire_flow);
+	__type(value, struct cosched_wire_note);
+} wire_datagrams SEC(".maps");
+
 /* An IPv4 address as it stands in a flow. */
 static void wire_map_ipv4(u32 *address, u32 ipv4)
 {
@@ -25,6 +33,13 @@ static void wire_map_ipv4(u32 *address, u32 ipv4)
 	address[1] = 0;
 	address[2] = bpf_htonl(0xffff);
 	address[3] = ipv4;
+}
+
+/* Is who sends along @flow the machine that it goes to? */
+static bool wire_is_own(const struct cosched_wire_flow *flow)
+{
+	return flow->from[3] == flow->to[3] && flow->from[0] == flow->to[0] && flow->from[1] == flow->to[1] &&
+	       flow->from[2] == flow->to[2];
 }
 
 #endif

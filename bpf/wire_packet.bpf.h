@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Finds our option in a packet: Ethernet with up to two VLAN tags, IPv4 or IPv6, TCP. Everything else, among it
- * fragments and IPv6 with extension headers, is none of ours here, and left to sock_ops. Reads and changes nothing.
+ * Finds our option in a packet: Ethernet with up to two VLAN tags, IPv4 or IPv6, TCP or UDP. Everything else, among
+ * it fragments and IPv6 with extension headers, is none of ours here, and left to sock_ops. Reads and changes nothing.
  */
 #ifndef COSCHED_WIRE_PACKET_BPF_H
 #define COSCHED_WIRE_PACKET_BPF_H
@@ -39,34 +39,46 @@ static u32 find_ip(void *data, void *end, u16 *protocol)
 	return offset;
 }
 
-/* The offset of the TCP header, with the addresses in @flow; 0 if there is none. */
-static u32 find_tcp(void *data, void *end, struct cosched_wire_flow *flow)
+/* Where in a packet TCP or UDP begins, and how long it is, with what is behind it. */
+struct transport {
+	u32 offset;
+	u32 length;
+	u32 protocol;
+};
+
+/* Finds it, with the addresses in @flow. */
+static bool find_transport(void *data, void *end, struct cosched_wire_flow *flow, struct transport *transport)
 {
 	u16 protocol = 0;
 	u32 offset = find_ip(data, end, &protocol);
 
 	if (!offset)
-		return 0;
+		return false;
 	if (protocol == bpf_htons(ETH_P_IP)) {
 		struct iphdr *ip = data + offset;
 
-		if ((void *)(ip + 1) > end || ip->protocol != IPPROTO_TCP || ip->ihl < 5 ||
-		    ip->frag_off & bpf_htons(IP_FRAGMENT))
-			return 0;
+		if ((void *)(ip + 1) > end || ip->ihl < 5 || ip->frag_off & bpf_htons(IP_FRAGMENT))
+			return false;
 		wire_map_ipv4(flow->from, ip->saddr);
 		wire_map_ipv4(flow->to, ip->daddr);
-		return offset + ip->ihl * 4;
+		transport->offset = offset + ip->ihl * 4;
+		transport->length = bpf_ntohs(ip->tot_len) - ip->ihl * 4;
+		transport->protocol = ip->protocol;
+		return true;
 	}
 	if (protocol == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6hdr *ip = data + offset;
 
-		if ((void *)(ip + 1) > end || ip->nexthdr != IPPROTO_TCP)
-			return 0;
+		if ((void *)(ip + 1) > end)
+			return false;
 		__builtin_memcpy(flow->from, &ip->saddr, sizeof(flow->from));
 		__builtin_memcpy(flow->to, &ip->daddr, sizeof(flow->to));
-		return offset + sizeof(*ip);
+		transport->offset = offset + sizeof(*ip);
+		transport->length = bpf_ntohs(ip->payload_len);
+		transport->protocol = ip->nexthdr;
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 /* Where among @length bytes of TCP options ours is; @length if it is not there. */
@@ -86,7 +98,7 @@ static u32 walk_options(const u8 *options, u32 length)
 			at++;
 			continue;
 		}
-		if (cosched_wire_begins(options + at))
+		if (kind == COSCHED_WIRE_KIND && cosched_wire_is_ours(options + at))
 			return at;
 		if (options[at + 1] < 2)
 			return length;
@@ -95,16 +107,19 @@ static u32 walk_options(const u8 *options, u32 length)
 	return length;
 }
 
-/* Copies our option, as far as it is there, to @option, and says in @flow where the packet comes from and goes to. */
-static bool find_option(struct xdp_md *ctx, struct cosched_wire_flow *flow, u8 *option)
+/*
+ * Copies our option of the TCP segment at @offset, as far as it is there, to @option, and says in @flow which ports it
+ * has.
+ */
+static bool find_option(struct xdp_md *ctx, u32 offset, struct cosched_wire_flow *flow, u8 *option)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	u8 options[TCP_OPTIONS_MAX + COSCHED_WIRE_SIGNED_LENGTH] = {};
-	u32 offset = find_tcp(data, end, flow), length, at;
 	struct tcphdr *tcp;
+	u32 length, at;
 
 	/* The verifier wants the bound of a packet's offset in sight. */
-	if (!offset || offset > 128)
+	if (offset > 128)
 		return false;
 	tcp = data + offset;
 	if ((void *)(tcp + 1) > end)
@@ -122,6 +137,39 @@ static bool find_option(struct xdp_md *ctx, struct cosched_wire_flow *flow, u8 *
 		return false;
 	__builtin_memcpy(option, options + at, COSCHED_WIRE_SIGNED_LENGTH);
 	return true;
+}
+
+/*
+ * Copies our option of the datagram at @transport to @option, and says in @flow which ports it has. A node appends it to
+ * what has nothing behind it, so there is nothing else: no options have to be walked through, which the verifier would take
+ * long for. RFC 9868 has all ignored if their checksum is wrong, or what pads it to an even place is not zero.
+ */
+static bool find_datagram_option(struct xdp_md *ctx, const struct transport *transport, struct cosched_wire_flow *flow,
+				 u8 *option)
+{
+	u8 surplus[COSCHED_WIRE_SURPLUS_MAX] = {}, zero = 0;
+	u32 offset = transport->offset, length, pad;
+	struct udphdr udp;
+
+	if (offset > 128 || bpf_xdp_load_bytes(ctx, offset, &udp, sizeof(udp)))
+		return false;
+	flow->from_port = udp.source;
+	flow->to_port = udp.dest;
+	length = bpf_ntohs(udp.len);
+	if (length < sizeof(udp) || length >= transport->length)
+		return false;
+	offset += length;
+	pad = length & 1;
+	length = transport->length - length - pad;
+	/* 16, or 20 with a MAC. */
+	if (length < 2 + COSCHED_WIRE_LENGTH || length > sizeof(surplus) || length & 3 ||
+	    bpf_xdp_load_bytes(ctx, offset + pad, surplus, length) ||
+	    (pad && bpf_xdp_load_bytes(ctx, offset, &zero, sizeof(zero))))
+		return false;
+	if (zero || cosched_wire_surplus_sum(surplus, length, pad) != 0xffff)
+		return false;
+	__builtin_memcpy(option, surplus + 2, COSCHED_WIRE_SIGNED_LENGTH);
+	return option[0] == COSCHED_WIRE_UDP_KIND && cosched_wire_is_ours(option);
 }
 
 #endif

@@ -67,8 +67,7 @@ static bool is_from_peer(const struct cosched_wire_flow *flow)
 {
 	struct cosched_wire_network network = { .prefix = 128 };
 
-	if (flow->from[3] == flow->to[3] && flow->from[0] == flow->to[0] && flow->from[1] == flow->to[1] &&
-	    flow->from[2] == flow->to[2])
+	if (wire_is_own(flow))
 		return false;
 	__builtin_memcpy(network.address, flow->from, sizeof(network.address));
 	return bpf_map_lookup_elem(&wire_peers, &network);

@@ -84,6 +84,12 @@ u32 cosched_native_wire_encode(u8 *option, const struct cosched_wire_message *me
 	return cosched_wire_encode(option, message, flow, key);
 }
 
+u32 cosched_native_wire_surplus_encode(u8 *surplus, u32 pad, const struct cosched_wire_message *message,
+				       const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
+{
+	return cosched_wire_surplus_encode(surplus, pad, message, flow, key);
+}
+
 int cosched_native_wire_decode(struct cosched_wire_message *message, const u8 *option,
 			       const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Epochs on the wire: what a message of another machine carries in its TCP header (docs/wire-format.md).
+ * Epochs on the wire: what a message of another machine carries in its TCP header, or behind its datagram
+ * (docs/wire-format.md).
  *
  *	kind 253, length, ExID 16 bits		an experimental option (RFC 6994)
  *	epoch 64 bits				of the CPU that sent it (epoch.h; thesis 3.3); 0: none
  *	slice 16 bits				what is left of the sender's slice, in units (thesis 6.2.7); 0: not known
  *	MAC 32 bits				only if the cluster has a key
+ *
+ * Behind a datagram it is of kind 127, which is UDP's for experiments, and the checksum of UDP's options is before it
+ * (RFC 9868).
  *
  * All numbers are in network byte order. With a key it is 18 bytes, 20 with padding, and so fits beside timestamps and
  * one block of SACK.
@@ -24,10 +28,12 @@
 
 #include "epoch.h"
 
-#define COSCHED_WIRE_KIND		253
+#define COSCHED_WIRE_KIND		253	/* an experimental option of TCP */
+#define COSCHED_WIRE_UDP_KIND		127	/* and of UDP (RFC 9868) */
 #define COSCHED_WIRE_EXID		0xC05C
 #define COSCHED_WIRE_LENGTH		14	/* bytes, without a MAC */
 #define COSCHED_WIRE_SIGNED_LENGTH	18
+#define COSCHED_WIRE_SURPLUS_MAX	20	/* bytes behind a datagram: the longest, with the checksum of UDP's options */
 #define COSCHED_WIRE_UNIT_BITS		14	/* of times: 2^14 ns, 16.384 us */
 #define COSCHED_WIRE_SLICE_MAX		0xffffULL	/* units: 1.07 s, more than the longest slice */
 #define COSCHED_WIRE_WINDOW		(60000000000ULL >> COSCHED_WIRE_UNIT_BITS)
@@ -138,10 +144,10 @@ static inline u32 cosched_wire_length(const struct cosched_wire_key *key)
 	return key->is_set ? COSCHED_WIRE_SIGNED_LENGTH : COSCHED_WIRE_LENGTH;
 }
 
-/* Does @option, of which 4 bytes are there, begin one of ours? */
-static inline int cosched_wire_begins(const u8 *option)
+/* Does @option, of an experimental kind, of which 4 bytes are there, have our identifier? */
+static inline int cosched_wire_is_ours(const u8 *option)
 {
-	return option[0] == COSCHED_WIRE_KIND && wire_get(option + 2, 2) == COSCHED_WIRE_EXID;
+	return wire_get(option + 2, 2) == COSCHED_WIRE_EXID;
 }
 
 /*
@@ -168,13 +174,48 @@ static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_mess
 }
 
 /*
+ * The sum of @surplus, @length bytes of a datagram's options with their checksum and zeroes behind them, and of their
+ * length with the @pad bytes in front. It is 0xffff if they came as they were sent: their sum and that of their length
+ * cancel out, so that who mistakes them for data finds the datagram's own checksum right (RFC 9868, 9).
+ *
+ * All that may be there is added up, since the verifier follows a loop of one length more easily.
+ */
+static inline u16 cosched_wire_surplus_sum(const u8 *surplus, u32 length, u32 pad)
+{
+	u32 sum = length + pad, i;
+
+	for (i = 0; i < COSCHED_WIRE_SURPLUS_MAX; i += 2)
+		sum += surplus[i] << 8 | surplus[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/*
+ * Writes what goes behind a datagram to @surplus, which has place for COSCHED_WIRE_SURPLUS_MAX bytes that are zero: the
+ * checksum and the option. Returns its length. In front of it go @pad bytes that are zero: one, if the datagram's length
+ * is odd.
+ */
+static inline u32 cosched_wire_surplus_encode(u8 *surplus, u32 pad, const struct cosched_wire_message *message,
+					      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
+{
+	u32 length = 2 + cosched_wire_encode(surplus + 2, message, flow, key);
+	u16 sum;
+
+	surplus[2] = COSCHED_WIRE_UDP_KIND;
+	sum = ~cosched_wire_surplus_sum(surplus, length, pad);
+	wire_put(surplus, sum ? sum : 0xffff, 2);
+	return length;
+}
+
+/*
  * Reads @option, of which the longest length is there to be read, into @message. Returns 0 if it is not one that a node
- * of this cluster wrote for this flow: another kind or length, or another MAC.
+ * of this cluster wrote for this flow: another kind (that of TCP or UDP) or length, or another MAC.
  */
 static inline int cosched_wire_decode(struct cosched_wire_message *message, const u8 *option,
 				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {
-	if (!cosched_wire_begins(option) || option[1] != cosched_wire_length(key))
+	if ((option[0] != COSCHED_WIRE_KIND && option[0] != COSCHED_WIRE_UDP_KIND) || !cosched_wire_is_ours(option) ||
+	    option[1] != cosched_wire_length(key))
 		return 0;
 	if (key->is_set && wire_get(option + 14, 4) != cosched_wire_mac(option, flow, key))
 		return 0;

@@ -101,12 +101,14 @@ pub struct RunArgs {
     pub gang_row: Vec<(String, u32)>,
 
     /// A network whose nodes run this scheduler too, such as 10.1.0.0/16: epochs and what is left of slices are sent there
-    /// with TCP segments, and believed from there. May be given more than once; in a file it is the list peers.
+    /// with TCP segments and UDP datagrams, and believed from there. May be given more than once; in a file it is the
+    /// list peers.
     #[arg(long, value_name = "NET")]
     pub peer: Vec<Network>,
 
-    /// With --peer: look at packets of this interface before the stack does, by XDP; 'auto' is every one with a default
-    /// route or one to a peer. May be given more than once; in a file it is the list interfaces.
+    /// With --peer: look at packets of this interface before the stack does, by XDP, and have datagrams that leave by it
+    /// carry epochs, by tc; 'auto' is every one with a default route or one to a peer. May be given more than once; in a
+    /// file it is the list interfaces.
     #[arg(long, value_name = "IF")]
     pub interface: Vec<Interface>,
 

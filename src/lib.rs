@@ -19,7 +19,7 @@
 //! | [`check`] | what this kernel has and lacks |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
 //! | [`modules`] | hooks on RDMA, whose modules come and go |
-//! | [`wire`] | epochs on the wire: XDP and sock_ops, loaded by aya |
+//! | [`wire`] | epochs on the wire: XDP, sock_ops and tc, loaded by aya |
 //! | [`hints`] | what programs say of their waits themselves |
 //! | [`totals`], [`jobs`], [`owners`], [`job_by`] | read the maps; the largest jobs and the rest; who owns a job, and what one is |
 //! | [`calibration`] | what messages and switches cost on this node |

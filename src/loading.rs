@@ -122,7 +122,9 @@ fn size_maps(skel: &mut OpenBpfSkel<'_>) -> Result<()> {
 fn share_maps(skel: &mut OpenBpfSkel<'_>, wire: Option<&Wire>) -> Result<()> {
     let Some(wire) = wire else {
         // Never looked up.
-        return skel.maps.wire_notes.set_max_entries(1).context("cannot set the size of the map of epochs");
+        let maps = &mut skel.maps;
+        let sized = maps.wire_notes.set_max_entries(1).and_then(|()| maps.wire_datagrams.set_max_entries(1));
+        return sized.context("cannot set the size of the maps of epochs");
     };
     let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
     rodata.wire_on = 1;

@@ -34,6 +34,13 @@ unsafe extern "C" {
     fn cosched_native_epoch_next(epoch: u64, node: u32) -> u64;
     fn cosched_native_epoch_adopt(epoch: u64, message_epoch: u64) -> u64;
     fn cosched_native_wire_encode(option: *mut u8, message: *const Message, flow: *const Flow, key: *const Key) -> u32;
+    fn cosched_native_wire_surplus_encode(
+        surplus: *mut u8,
+        pad: u32,
+        message: *const Message,
+        flow: *const Flow,
+        key: *const Key,
+    ) -> u32;
     fn cosched_native_wire_decode(message: *mut Message, option: *const u8, flow: *const Flow, key: *const Key) -> i32;
     fn cosched_native_wire_credible(epoch: u64, tai_ns: u64) -> i32;
     fn cosched_native_wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64;
@@ -224,8 +231,18 @@ pub fn wire_encode(message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
     option
 }
 
-/// What a TCP option that has come along `flow` says, if it is one of this cluster's; what is missing at its end counts as
-/// zeroes, and any input is allowed.
+/// What goes behind a datagram that takes `message` along `flow`: a byte of padding if its length is `odd`, the options'
+/// checksum, and the option (`docs/wire-format.md`).
+pub fn wire_surplus_encode(odd: bool, message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
+    let mut surplus = [0; intf::COSCHED_WIRE_SURPLUS_MAX as usize];
+    // SAFETY: the references are valid, and `surplus` has place for the longest.
+    let length =
+        unsafe { cosched_native_wire_surplus_encode(surplus.as_mut_ptr(), u32::from(odd), message, flow, key) };
+    [vec![0; usize::from(odd)], surplus[..length as usize].to_vec()].concat()
+}
+
+/// What an option of TCP or UDP that has come along `flow` says, if it is one of this cluster's; what is missing at its
+/// end counts as zeroes, and any input is allowed.
 pub fn wire_decode(option: &[u8], flow: &Flow, key: &Key) -> Option<Message> {
     let mut bytes = [0; WIRE_OPTION_MAX];
     let length = option.len().min(WIRE_OPTION_MAX);

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use scx_cosched::bpf::intf::{cosched_wire_flow, cosched_wire_key, cosched_wire_message};
 use scx_cosched::native::{
     WIRE_OPTION_MAX, epoch_adopt, epoch_next, wire_credible, wire_decode, wire_encode, wire_epoch_next,
+    wire_surplus_encode,
 };
 use scx_cosched::wire::settings::{Key, NO_KEY};
 
@@ -84,6 +85,35 @@ fn the_mac_is_the_lower_half_of_siphash() {
     assert_eq!(option.len(), WIRE_OPTION_MAX);
     assert_eq!(option[1], 18);
     assert_eq!(option[14..], mac(&option, &key).to_be_bytes());
+}
+
+/// The sum of 16-bit words, in ones' complement (RFC 1071).
+fn sum(bytes: &[u8]) -> u32 {
+    let mut sum: u32 =
+        bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum
+}
+
+#[test]
+fn what_goes_behind_a_datagram_has_the_bytes_of_the_document() {
+    for key in [NO_KEY, key(7)] {
+        for odd in [false, true] {
+            let message = message(0x0102_0304_0506_0708, 3 * UNIT);
+            let surplus = wire_surplus_encode(odd, &message, &FLOW, &key);
+            let option = &surplus[usize::from(odd) + 2..];
+            assert_eq!(option[0], 127);
+            assert_eq!(option[1..], wire_encode(&message, &FLOW, &key)[1..]);
+            assert_eq!(decoded(option, &FLOW, &key), Some((message.epoch, message.slice_ns)));
+            assert!(!odd || surplus[0] == 0);
+            // As it stands on an even place, with its length.
+            let length = surplus.len() as u16;
+            let placed = [&surplus[usize::from(odd)..], &length.to_be_bytes()].concat();
+            assert_eq!(sum(&placed), 0xffff, "{surplus:?}");
+        }
+    }
 }
 
 #[test]
@@ -200,7 +230,8 @@ proptest! {
 
     #[test]
     fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..40), flow in any_flow(), key in any_key()) {
-        let ours = bytes.starts_with(&[253, if key.is_set == 0 { 14 } else { 18 }, 0xc0, 0x5c]);
+        let length = if key.is_set == 0 { 14 } else { 18 };
+        let ours = [253, 127].iter().any(|kind| bytes.starts_with(&[*kind, length, 0xc0, 0x5c]));
         prop_assert!(ours || decoded(&bytes, &flow, &key).is_none());
     }
 
@@ -237,6 +268,21 @@ proptest! {
         prop_assert_eq!(after & 0xffff, u64::from(node) & 0xffff);
         // Counts have 48 bits, which is until 2116.
         prop_assert!(after >> 16 >= (tai_ns >> 14).min((1 << 48) - 1));
+    }
+
+    #[test]
+    fn a_device_that_takes_the_option_for_data_finds_the_checksum_right(
+        data in prop::collection::vec(any::<u8>(), 0..64), epoch: u64, slice_ns in 0..1u64 << 30, key in any_key(),
+    ) {
+        // The addresses are left out: they are the same in both.
+        let length = 8 + data.len() as u16;
+        let header = |checksum: u16| [0x12, 0x34, 0x56, 0x78, (length >> 8) as u8, length as u8, (checksum >> 8) as u8, checksum as u8];
+        let text = |pseudo: u16, checksum: u16| [&pseudo.to_be_bytes()[..], &header(checksum), &data].concat();
+        let checksum = !(sum(&text(length, 0)) as u16);
+        prop_assert_eq!(sum(&text(length, checksum)), 0xffff);
+        let surplus = wire_surplus_encode(data.len() % 2 == 1, &message(epoch, slice_ns), &FLOW, &key);
+        let all = [text(length + surplus.len() as u16, checksum), surplus].concat();
+        prop_assert_eq!(sum(&all), 0xffff);
     }
 
     #[test]

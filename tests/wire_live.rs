@@ -6,115 +6,18 @@
 //! loads is attached to the whole machine.
 
 mod common;
+#[path = "common/wire_rig.rs"]
+mod rig;
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::io::{Read, Write};
-use std::mem::offset_of;
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::path::Path;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use common::needs_root;
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use nix::time::{ClockId, clock_gettime};
-use scx_cosched::bpf::intf::{cosched_cpu_stats, cosched_wire_flow, cosched_wire_note};
-use scx_cosched::bpf::types::cpu_ctx;
-use scx_cosched::check::Host;
-use scx_cosched::native;
-use scx_cosched::wire::Wire;
-use scx_cosched::wire::settings::{Interface, Key, WireSettings};
-use scx_utils::NR_CPU_IDS;
-
-const MESSAGE: &[u8; 128] = &[7; 128];
-/// What is left of the slice of every CPU's task, ns.
-const SLICE: u64 = 500_000_000;
-
-/// The programs, with the state of the CPUs as a scheduler would keep it.
-struct Rig {
-    wire: Wire,
-    maps: BTreeMap<&'static str, MapHandle>,
-}
-
-impl Rig {
-    fn new(peers: &[&str], interfaces: &[&str], key: Option<Key>) -> Rig {
-        let settings = WireSettings {
-            peers: peers.iter().map(|peer| peer.parse().unwrap()).collect(),
-            interfaces: interfaces.iter().map(|name| Interface::Named(name.to_string())).collect(),
-            key,
-            node_number: 0,
-        };
-        let root = Host::new(Path::new("/")).cgroup_root().expect("this test needs cgroup v2: mount it");
-        let wire = Wire::load(&settings, Some(&root)).expect("this kernel takes the programs");
-        let maps = wire.maps().unwrap().into_iter().map(|(name, fd)| (name, open(fd))).collect();
-        Rig { wire, maps }
-    }
-
-    /// From now on every CPU is in `epoch`.
-    fn set_epoch(&self, epoch: u64) {
-        let ends_at = now(ClockId::CLOCK_MONOTONIC) + SLICE;
-        let cctx = cpu_ctx { epoch, slice_ends_at: ends_at, curr_scale: 1, ..cpu_ctx::default() };
-        // SAFETY: integers, and padding that is not looked at.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const cctx).cast::<u8>(), size_of::<cpu_ctx>()) };
-        for cpu in 0..*NR_CPU_IDS as u32 {
-            self.maps["cpu_ctxs"].update(&cpu.to_ne_bytes(), bytes, MapFlags::ANY).unwrap();
-        }
-    }
-
-    fn counter(&self, name: &str) -> u64 {
-        let index = native::counters().iter().position(|counter| counter.name == name).unwrap();
-        let at = offset_of!(cosched_cpu_stats, counters) + 8 * index;
-        let cpus = self.maps["cpu_stats"].lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
-        cpus.iter().map(|cpu| u64::from_ne_bytes(cpu[at..at + 8].try_into().unwrap())).sum()
-    }
-
-    /// Segments sent with an epoch, heard and refused.
-    fn counters(&self) -> [u64; 3] {
-        ["epochs_sent", "epochs_heard", "epochs_refused"].map(|name| self.counter(name))
-    }
-
-    /// What is noted of messages to `to`.
-    fn note(&self, from: SocketAddr, to: SocketAddr) -> Option<cosched_wire_note> {
-        let flow = cosched_wire_flow {
-            from: words(from.ip()),
-            to: words(to.ip()),
-            from_port: from.port().to_be(),
-            to_port: to.port().to_be(),
-        };
-        // SAFETY: integers without padding.
-        let key = unsafe { std::slice::from_raw_parts((&raw const flow).cast::<u8>(), size_of_val(&flow)) };
-        let bytes = self.maps["wire_notes"].lookup(key, MapFlags::ANY).unwrap()?;
-        assert_eq!(bytes.len(), size_of::<cosched_wire_note>());
-        // SAFETY: the map's values are of this type, which consists of integers.
-        Some(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
-    }
-}
-
-/// The map behind a file descriptor.
-fn open(fd: BorrowedFd<'_>) -> MapHandle {
-    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).unwrap();
-    let id = info.lines().find_map(|line| line.strip_prefix("map_id:")).expect("it is a map");
-    MapHandle::from_map_id(id.trim().parse().unwrap()).unwrap()
-}
-
-fn now(clock: ClockId) -> u64 {
-    Duration::from(clock_gettime(clock).unwrap()).as_nanos() as u64
-}
-
-/// The epoch of this moment, shifted by some seconds.
-fn epoch_now(shift_s: i64) -> u64 {
-    let tai = now(ClockId::CLOCK_TAI).checked_add_signed(shift_s * 1_000_000_000).unwrap();
-    native::wire_epoch_next(0, 5, tai)
-}
-
-fn words(address: IpAddr) -> [u32; 4] {
-    let octets = match address {
-        IpAddr::V4(ipv4) => ipv4.to_ipv6_mapped().octets(),
-        IpAddr::V6(ipv6) => ipv6.octets(),
-    };
-    std::array::from_fn(|word| u32::from_ne_bytes(octets[4 * word..4 * word + 4].try_into().unwrap()))
-}
+use rig::{MESSAGE, Rig, SLICE, epoch_now};
+use scx_cosched::bpf::intf::cosched_wire_note;
+use scx_cosched::wire::settings::Key;
 
 /// A connection from one address to another.
 fn connect(from: &str, to: &str) -> (TcpStream, TcpStream) {
@@ -246,7 +149,7 @@ fn epochs_cross_the_loopback() {
         let rig = Rig::new(&peers, interfaces, key);
         let states = rig.wire.states();
         assert!(states.missing.is_empty(), "{states:?}");
-        assert_eq!(states.attached.len(), 1 + interfaces.len());
+        assert_eq!(states.attached.len(), 1 + 2 * interfaces.len());
         takes_an_epoch_along(&rig, "127.77.0.1", "127.77.1.1", !interfaces.is_empty());
         takes_much_data_along(&rig, "127.77.0.1", "127.77.1.1");
         goes_on_one_way(&rig, "127.77.0.1", "127.77.1.1");
@@ -265,6 +168,6 @@ fn epochs_cross_the_loopback() {
 
     // An interface that is not there is missing, and the rest works.
     let rig = Rig::new(&peers, &["no_such_if"], None);
-    assert_eq!(rig.wire.states().missing, ["on_xdp:no_such_if"]);
+    assert_eq!(rig.wire.states().missing, ["on_xdp:no_such_if", "on_udp:no_such_if"]);
     takes_an_epoch_along(&rig, "127.77.0.1", "127.77.1.1", false);
 }

@@ -19,9 +19,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use aya::maps::lpm_trie::{Key as TrieKey, LpmTrie};
 use aya::maps::{Map, MapData};
-use aya::programs::links::CgroupAttachMode;
+use aya::programs::links::{CgroupAttachMode, LinkOrder};
+use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::xdp::XdpLinkId;
-use aya::programs::{SockOps, Xdp, XdpMode};
+use aya::programs::{SchedClassifier, SockOps, TcAttachType, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use log::{info, warn};
 
@@ -36,10 +37,12 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wire.bp
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(2);
 /// The program on sockets, as `status` shows it.
 const SOCK_OPS: &str = "on_tcp_option";
-/// The program on interfaces.
+/// The program on packets that come in at an interface.
 const XDP: &str = "on_xdp";
+/// The program on datagrams that leave by one.
+const TC: &str = "on_udp";
 /// The maps that the scheduler takes over, by their names in both objects.
-const SHARED: [&str; 3] = ["cpu_ctxs", "cpu_stats", "wire_notes"];
+const SHARED: [&str; 4] = ["cpu_ctxs", "cpu_stats", "wire_notes", "wire_datagrams"];
 
 // SAFETY: integers without padding.
 unsafe impl aya::Pod for intf::cosched_wire_key {}
@@ -49,7 +52,9 @@ struct Watched {
     /// Its number: another one by the same name is another interface.
     index: u32,
     /// None if it did not attach, which has been warned of.
-    link: Option<XdpLinkId>,
+    xdp: Option<XdpLinkId>,
+    /// The same.
+    tc: Option<SchedClassifierLinkId>,
 }
 
 /// The programs that put epochs on the wire and take them off.
@@ -84,14 +89,13 @@ impl Wire {
         };
         let interfaces = BTreeMap::new();
         let mut wire = Wire { settings: settings.clone(), ebpf, sock_ops, interfaces, looked_at: Instant::now() };
-        if !settings.interfaces.is_empty()
-            && let Err(error) = program::<Xdp>(&mut wire.ebpf, XDP).and_then(|xdp| Ok(xdp.load()?))
-        {
-            warn!(
-                "{XDP} does not load, epochs are read when TCP takes a segment up: {}",
-                one_line(&format!("{error:#}"))
-            );
-            wire.settings.interfaces.clear();
+        if !settings.interfaces.is_empty() {
+            if let Err(error) = program::<Xdp>(&mut wire.ebpf, XDP).and_then(|xdp| Ok(xdp.load()?)) {
+                warn!("{XDP} does not load: {}", one_line(&format!("{error:#}")));
+            }
+            if let Err(error) = program::<SchedClassifier>(&mut wire.ebpf, TC).and_then(|tc| Ok(tc.load()?)) {
+                warn!("{TC} does not load: {}", one_line(&format!("{error:#}")));
+            }
         }
         wire.look();
         Ok(wire)
@@ -119,9 +123,10 @@ impl Wire {
         };
         sort(SOCK_OPS.into(), self.sock_ops);
         for name in interfaces::wanted(&self.settings.interfaces, &self.settings.peers) {
-            let there = |watched: &Watched| watched.link.is_some() && index_of(&name) == Some(watched.index);
-            let attached = self.interfaces.get(&name).is_some_and(there);
-            sort(format!("{XDP}:{name}"), attached);
+            let there = |watched: &&Watched| index_of(&name) == Some(watched.index);
+            let watched = self.interfaces.get(&name).filter(there);
+            sort(format!("{XDP}:{name}"), watched.is_some_and(|watched| watched.xdp.is_some()));
+            sort(format!("{TC}:{name}"), watched.is_some_and(|watched| watched.tc.is_some()));
         }
         states
     }
@@ -156,27 +161,41 @@ impl Wire {
     }
 
     fn leave(&mut self, name: &str) {
-        let link = self.interfaces.remove(name).and_then(|watched| watched.link);
-        // The kernel has detached it if the interface is gone.
-        if let (Some(link), Ok(xdp)) = (link, program::<Xdp>(&mut self.ebpf, XDP)) {
+        let Some(Watched { xdp, tc, .. }) = self.interfaces.remove(name) else { return };
+        // The kernel has detached them if the interface is gone.
+        if let (Some(link), Ok(xdp)) = (xdp, program::<Xdp>(&mut self.ebpf, XDP)) {
             let _ = xdp.detach(link);
         }
-        info!("{XDP} has left interface {name}");
+        if let (Some(link), Ok(tc)) = (tc, program::<SchedClassifier>(&mut self.ebpf, TC)) {
+            let _ = tc.detach(link);
+        }
+        info!("{XDP} and {TC} have left interface {name}");
     }
 
     fn watch(&mut self, name: String, index: u32) {
-        let link = match attach_xdp(&mut self.ebpf, index) {
+        let xdp = match attach_xdp(&mut self.ebpf, index) {
             Ok((link, mode)) => {
                 info!("{XDP} is on interface {name}, {mode} mode");
                 Some(link)
             }
             Err(error) => {
                 let error = one_line(&format!("{error:#}"));
-                warn!("{XDP} does not attach to {name}, epochs are read there when TCP takes a segment up: {error}");
+                warn!(
+                    "{XDP} does not attach to {name}, epochs are read there when TCP takes a segment up, and none of \
+                     datagrams: {error}"
+                );
                 None
             }
         };
-        self.interfaces.insert(name, Watched { index, link });
+        let tc = match attach_tc(&mut self.ebpf, &name) {
+            Ok(link) => Some(link),
+            Err(error) => {
+                let error = one_line(&format!("{error:#}"));
+                warn!("{TC} does not attach to {name}, datagrams leave it without epochs: {error}");
+                None
+            }
+        };
+        self.interfaces.insert(name, Watched { index, xdp, tc });
     }
 }
 
@@ -189,7 +208,7 @@ pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Option<Wire>
 
 /// Which programs are attached where, and which are not, if there are any.
 pub fn states(wire: Option<&Wire>) -> HookStates {
-    let none = || HookStates { missing: vec![SOCK_OPS.into(), XDP.into()], ..HookStates::default() };
+    let none = || HookStates { missing: vec![SOCK_OPS.into(), XDP.into(), TC.into()], ..HookStates::default() };
     wire.map_or_else(none, Wire::states)
 }
 
@@ -239,4 +258,10 @@ fn attach_xdp(ebpf: &mut Ebpf, index: u32) -> Result<(XdpLinkId, &'static str)> 
         Ok(link) => Ok((link, "native")),
         Err(_) => Ok((xdp.attach_to_if_index(index, XdpMode::Skb)?, "generic")),
     }
+}
+
+/// By a link, which goes with this process, as the others do; kernels before 6.6 have none for this.
+fn attach_tc(ebpf: &mut Ebpf, name: &str) -> Result<SchedClassifierLinkId> {
+    let tc: &mut SchedClassifier = program(ebpf, TC)?;
+    Ok(tc.attach_with_options(name, TcAttachType::Egress, TcAttachOptions::TcxOrder(LinkOrder::default()))?)
 }

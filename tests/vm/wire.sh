@@ -2,6 +2,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 
 near=10.77.1.1 far=10.77.1.2
+streams=(far4/spin far6/block)
 trap 'ip netns delete afar 2>/dev/null || true' EXIT
 
 # join: another network namespace, and a wire to it
@@ -16,12 +17,14 @@ join() {
 	ip -n afar link set wire1 up
 }
 
-# passed SECONDS: sets sent, heard, refused and adopted to what is counted while messages are passed over the wire
+# passed SECONDS KIND...: sets sent, heard, refused and adopted to what is counted while messages are passed
 passed() {
+	local seconds=$1
+	shift
 	local counts='.counters | "\(.epochs_sent) \(.epochs_heard) \(.epochs_refused) \(.epochs_adopted)"' before
 	read -ra before < <(scx_cosched status --json | jq -r "$counts")
-	talk 20000 far4/spin far6/block
-	sleep "$1"
+	talk 20000 "$@"
+	sleep "$seconds"
 	quiet
 	read -r sent heard refused adopted < <(scx_cosched status --json | jq -r "$counts")
 	: $((sent -= before[0], heard -= before[1], refused -= before[2], adopted -= before[3]))

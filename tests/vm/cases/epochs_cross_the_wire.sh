@@ -7,14 +7,15 @@
 
 missing() { scx_cosched status --json | jq -c .hooks.missing; }
 complete() { [[ $(missing) == '[]' ]]; }
-incomplete() { [[ $(missing) == '["on_xdp:wire0"]' ]]; }
+absent='["on_xdp:wire0","on_udp:wire0"]'
+incomplete() { [[ $(missing) == "$absent" ]]; }
 
 start --gate epochs --peer 10.77.1.0/24 --peer fd77::/64 --interface wire0 --node-number 100
-is "$(missing)" '["on_xdp:wire0"]' "before the interface is there, these are missing:"
+is "$(missing)" "$absent" "before the interface is there, these are missing:"
 join
 eventually 20 complete || fail "the interface is not followed: $(missing) is missing"
 for cpu in 0 1; do hog taskset -c $cpu; done
-passed 3
+passed 3 "${streams[@]}"
 heard_all
 
 echo "a middlebox that strips the option:"
@@ -25,7 +26,7 @@ table inet strip {
 	chain out { type filter hook postrouting priority mangle; tcp option 253 exists reset tcp option 253; }
 }
 END
-passed 3
+passed 3 "${streams[@]}"
 is "$heard $refused $adopted" "0 0 0" "heard, refused and adopted:"
 # Each end of the two connections sends sixty-four, and then no more.
 (( sent > 0 && sent <= 256 )) || fail "it goes on telling who does not answer"
@@ -34,7 +35,7 @@ ip netns exec afar nft delete table inet strip
 echo "a bad wire:"
 tc qdisc add dev wire0 root netem delay 2ms 1ms loss 2% duplicate 5% reorder 25%
 tc -n afar qdisc add dev wire1 root netem delay 1ms loss 2% duplicate 5%
-passed 5
+passed 5 "${streams[@]}"
 (( heard > 0 && adopted > 0 )) || fail "epochs do not cross a bad wire"
 is "$refused" 0 "of them refused:"
 
