@@ -8,6 +8,7 @@
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
 #   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too
 #   make bench-wire what hooks, epochs on the wire and XDP cost those who move data
+#   make bench-sim  the simulator beside SimGrid (a Debian package) and NeXosim (a crate), which it fetches (about 10 minutes)
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
 #   make scale      docs/scale.md, what to expect on 2 to 65,536 nodes, by the simulator
 #   make lint       formatting and warnings
@@ -23,7 +24,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi bench-wire reproduction scale lint install clean
+.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi bench-wire bench-sim reproduction scale lint install clean
 
 all: build
 
@@ -72,6 +73,9 @@ bench-mpi: build
 
 bench-wire: build
 	@tests/vm/bench-wire
+
+bench-sim: build
+	@tests/bench-sim/run
 
 # The measurements of docs/measurements.md, whose costs that boot did not store: L and W are what others had.
 reproduction: build
