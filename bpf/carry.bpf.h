@@ -145,13 +145,27 @@ __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 	return 0;
 }
 
-/* The same, if the policy asks for it. The verifier hands no pointer over as a number, unless it has been read as one. */
-static void carry(struct task_ctx *tctx, const struct sock *sk)
+/* What messages carry matters to the policy. */
+static bool policy_reads_messages(void)
 {
 	const struct cosched_policy *policy = current_policy();
+
+	return cosched_uses_epochs(policy) || policy->residual_slice || policy->spin == COSCHED_SPIN_ADAPTIVE_GLOBAL;
+}
+
+/* Hands what the message that the current task has for @tctx carries to it. */
+static void carry_from_task(struct task_ctx *tctx)
+{
+	if (policy_reads_messages())
+		carry_own(tctx);
+}
+
+/* The same of a message at a socket. The verifier hands no pointer over as a number, unless it has been read as one. */
+static void carry(struct task_ctx *tctx, const struct sock *sk)
+{
 	u64 addr = 0;
 
-	if (!cosched_uses_epochs(policy) && !policy->residual_slice && policy->spin != COSCHED_SPIN_ADAPTIVE_GLOBAL)
+	if (!policy_reads_messages())
 		return;
 	bpf_probe_read_kernel(&addr, sizeof(addr), &sk);
 	carry_message(tctx, addr);

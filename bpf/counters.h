@@ -40,6 +40,9 @@
 	X(udp)											\
 	X(unix)											\
 	X(rdma)											\
+	X(futex)										\
+	X(pipe)											\
+	X(eventfd)										\
 	X(other)
 
 #endif

@@ -128,7 +128,7 @@ __noinline u32 streams_read(const struct task_ctx *tctx __arg_nonnull)
  */
 static bool has_demand(const struct task_ctx *tctx)
 {
-	return tctx->owes || has_message(tctx);
+	return tctx->owes || tctx->woken || has_message(tctx);
 }
 
 /* Has a message for @tctx arrived at @addr, as far as it remembers? */

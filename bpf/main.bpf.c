@@ -29,6 +29,7 @@
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
  *	sockets.bpf.h	hooks: who receives where, what has arrived
  *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
+ *	wakes.bpf.h	a hook: what tasks of a job tell each other by waking
  *	rdma.bpf.h	hooks in modules: what has arrived by RDMA, and for whom
  *	gang.bpf.h	turns by the clock, for comparison
  *	pulse.bpf.h	a timer: who polls in vain, whom to boost periodically, whose turn is over
@@ -75,6 +76,7 @@ UEI_DEFINE(uei);
 #include "sockets.bpf.h"
 #include "waits.bpf.h"
 #include "rdma.bpf.h"
+#include "wakes.bpf.h"
 #include "gang.bpf.h"
 #include "pulse.bpf.h"
 #include "switch.bpf.h"

@@ -85,19 +85,28 @@ static bool is_among(const volatile u32 *calls, u32 call)
 	return false;
 }
 
-/* The socket that file descriptor @fd of @p is; 0: it is none. */
-static u64 socket_of_fd(struct task_struct *p, u64 fd)
+/* The file that file descriptor @fd of @p is; 0: it is none. */
+static u64 file_of_fd(struct task_struct *p, u64 fd)
 {
 	struct fdtable *fdt = p->files ? p->files->fdt : NULL;
 	struct file **files, *file = NULL;
-	struct socket *sock;
 
 	if (!fdt || fd >= fdt->max_fds)
 		return 0;
 	files = fdt->fd;
-	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+	return bpf_probe_read_kernel(&file, sizeof(file), files + fd) ? 0 : (u64)file;
+}
+
+/* The socket that file descriptor @fd of @p is; 0: it is none. */
+static u64 socket_of_fd(struct task_struct *p, u64 fd)
+{
+	u64 addr = file_of_fd(p, fd);
+	struct file *file;
+	struct socket *sock;
+
+	if (!addr)
 		return 0;
-	file = bpf_core_cast(file, struct file);
+	file = bpf_core_cast((void *)addr, struct file);
 	if ((file->f_inode->i_mode & S_IFMT) != S_IFSOCK)
 		return 0;
 	sock = bpf_core_cast(file->private_data, struct socket);

@@ -20,6 +20,9 @@ const volatile u32 node_number;	/* there, of CPU 0 */
 const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU uses */
 const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a file, ~0 at the end (polls.bpf.h) */
 const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* those that look at several, or wait otherwise */
+const volatile u32 futex_calls[COSCHED_MAX_CALLS];	/* those that may wake somebody by a futex (wakes.bpf.h) */
+const volatile u32 write_calls[COSCHED_MAX_CALLS];	/* those that write to the file in their first argument */
+const volatile u32 arrivals_wanted;	/* 1 << enum cosched_endpoint: what wakes the tasks of a job is a message to them */
 
 /*
  * The policy, twice: the loader fills the slot that is not in use and then counts policy_now up, whose lowest bit says
@@ -154,6 +157,7 @@ struct task_ctx {
 	u32 boosted;		/* runs, or is about to run, because of a boost */
 	u32 denied;		/* the gate has denied it, and is to be asked again */
 	u32 owes;		/* was stopped between reading a message and answering it */
+	u32 woken;		/* a task of its job has woken it, which is a message, and it has not run since (wakes.bpf.h) */
 	u32 yields;		/* has called sched_yield() */
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */

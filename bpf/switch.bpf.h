@@ -103,6 +103,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->pending = 0;
 	tctx->denied = 0;
 	tctx->owes = 0;
+	tctx->woken = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
 	cctx->noted = 0;
@@ -157,6 +158,7 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	cctx->curr_kthread = 0;
 	tctx->owes = runnable && has_question(tctx);
 	if (runnable) {
+		tctx->woken = 0;	/* set while it came to run: it has seen to it */
 		look_at_preempted(p, tctx, cctx);
 	} else {
 		tctx->park = PARK_NONE;

@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 
+use crate::arrivals::Arrivals;
 use crate::bench::BenchArgs;
 use crate::choices::Choices;
 use crate::gang;
@@ -94,6 +95,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "WHAT")]
     pub job_by: Option<JobBy>,
 
+    /// What counts as a message, besides what comes by sockets and RDMA, if it wakes another task of the same job: futex,
+    /// pipe, eventfd, with commas between them. [default: nothing]
+    #[arg(long, value_name = "LIST")]
+    pub arrivals: Option<Arrivals>,
+
     /// Gang: the row of a job, 0 to 1023, modulo --rows; JOB is its name as status shows it, and a * at the end stands
     /// for any rest. May be given more than once; in a file it is the table gang_rows. All others are in the row of
     /// their name's hash, which is the same on all nodes for a cgroup's path, but not for a session or process.
@@ -166,6 +172,7 @@ impl RunArgs {
             policy: self.policy.clone().map(Given::flag),
             overrides: self.choices.given(|_| Origin::Flag),
             job_by: self.job_by,
+            arrivals: self.arrivals,
             gang_rows: gang::from_flags(&self.gang_row).map_err(Fault::into_error)?,
             wire: wire::Partial {
                 peers: self.peer.iter().copied().map(Given::flag).collect(),

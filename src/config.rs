@@ -40,6 +40,7 @@ const SIZE_MAX: u64 = 1 << 20;
 struct Keys {
     policy: Option<Spanned<String>>,
     job_by: Option<Spanned<String>>,
+    arrivals: Option<Spanned<String>>,
     gang_rows: Option<BTreeMap<Spanned<String>, i64>>,
     peers: Option<Vec<Spanned<String>>>,
     interfaces: Option<Vec<Spanned<String>>>,
@@ -181,6 +182,7 @@ impl File<'_> {
             policy: self.get("policy", keys.policy, |name| presets::find(&name).map(|_| name))?,
             overrides,
             job_by: value(self.get("job_by", keys.job_by, |v| v.parse())?),
+            arrivals: value(self.get("arrivals", keys.arrivals, |v| v.parse())?),
             gang_rows: self.gang_rows(keys.gang_rows.unwrap_or_default())?,
             wire: wire::settings::Partial {
                 peers: self.list("peers", keys.peers)?,

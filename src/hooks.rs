@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::one_line;
 
+/// The hook that observes only if `--arrivals` asks for it: it is called at every wake-up on the machine.
+const ON_REQUEST: &str = "on_waking";
+
 /// Programs whose name starts like this are hooks; others belong to the scx library.
 const PREFIX: &str = "on_";
 
@@ -99,6 +102,10 @@ impl Hook {
     /// The hook that a program of this name and ELF section is, if it is one.
     pub fn of_program(name: &OsStr, section: &OsStr) -> Option<Hook> {
         let (name, section) = (name.to_str()?, section.to_str()?);
+        if let Some(tracepoint) = section.strip_prefix("tp_btf/") {
+            let function = format!("__traceiter_{tracepoint}");
+            return name.starts_with(PREFIX).then(|| Hook { name: name.into(), function, module: None });
+        }
         let target = section.strip_prefix("fentry/").or_else(|| section.strip_prefix("fexit/"))?;
         let (module, function) = target.split_once(':').map_or((None, target), |(module, f)| (Some(module.into()), f));
         name.starts_with(PREFIX).then(|| Hook { name: name.into(), function: function.into(), module })
@@ -120,6 +127,7 @@ impl Hook {
             "on_rxe_send" => "the thread that made an RDMA queue counts as its receiver",
             "on_uverbs_completion" => "events of RDMA queues are not seen",
             "on_uverbs_read" | "on_uverbs_poll" => "who waits for events of RDMA queues is not known",
+            "on_waking" => "what tasks of a job tell each other by waking is not taken for messages",
             "on_cq_end" | "on_channel_end" => "RDMA queues are forgotten late",
             "on_tcp_backlog" => "arrivals for a TCP receiver that was preempted inside receive are seen late",
             name if name.ends_with("_wait") => {
@@ -144,16 +152,18 @@ pub fn of_object(object: &OpenObject) -> Vec<Hook> {
     object.progs().filter_map(|p| in_kernel(p.name(), p.section())).collect()
 }
 
-/// Before the load: keeps out each hook that this kernel cannot have, those in modules, or all of them unless `wanted`. The
-/// rest is loaded, but attached by hand, since the skeleton would give up at the first failure.
-pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, quiet: bool) {
+/// Before the load: keeps out each hook that this kernel cannot have, those in modules, the one on wake-ups unless
+/// `arrivals`, or all of them unless `wanted`. The rest is loaded, but attached by hand, since the skeleton would give up
+/// at the first failure.
+pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, arrivals: bool, quiet: bool) {
     for mut program in object.progs_mut() {
         let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
         let in_module = hook.module.is_some();
+        let asked_for = arrivals || hook.name != ON_REQUEST;
         let possible = !in_module && hook.is_possible(btf);
         program.set_autoattach(false);
-        program.set_autoload(possible && wanted);
-        if !possible && !in_module && !quiet {
+        program.set_autoload(possible && wanted && asked_for);
+        if !possible && !in_module && asked_for && !quiet {
             let Hook { name, function, .. } = &hook;
             warn!("hook {name} (kernel function {function}) is not in this kernel: {}", hook.consequence());
         }
@@ -161,11 +171,14 @@ pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, quiet: bool
 }
 
 impl Hooks {
-    /// The hooks of `object`, at rest.
-    pub fn of(object: &Object) -> Hooks {
+    /// The hooks of `object`, at rest. That on wake-ups is one of them if it is wanted for `arrivals`.
+    pub fn of(object: &Object, arrivals: bool) -> Hooks {
         let mut states = HookStates::default();
         for program in object.progs() {
             let Some(hook) = in_kernel(program.name(), program.section()) else { continue };
+            if hook.name == ON_REQUEST && !arrivals {
+                continue;
+            }
             let list = if program.autoload() { &mut states.resting } else { &mut states.missing };
             list.push(hook.name);
         }
@@ -233,6 +246,8 @@ mod tests {
         assert_eq!(hook("on_readable", "fentry/sock_def_readable"), Some(wanted));
         let wanted = Hook { name: "on_end".into(), function: "end_it".into(), module: Some("a_module".into()) };
         assert_eq!(hook("on_end", "fexit/a_module:end_it"), Some(wanted));
+        let wanted = Hook { name: "on_waking".into(), function: "__traceiter_sched_waking".into(), module: None };
+        assert_eq!(hook("on_waking", "tp_btf/sched_waking"), Some(wanted));
         assert_eq!(hook("scx_lib_init_probe", "fentry/bpf_scx_reg"), None);
         assert_eq!(hook("on_readable", "struct_ops/on_readable"), None);
     }
@@ -241,6 +256,7 @@ mod tests {
     fn a_function_that_the_kernel_lacks_is_noticed() {
         let btf = Btf::from_vmlinux().expect("this kernel has BTF");
         assert!(hook("on_readable", "fentry/sock_def_readable").unwrap().is_possible(&btf));
+        assert!(hook("on_waking", "tp_btf/sched_waking").unwrap().is_possible(&btf));
         assert!(!hook("on_nothing", "fentry/no_such_function").unwrap().is_possible(&btf));
         // A struct of that name is not a function.
         assert!(!hook("on_struct", "fentry/task_struct").unwrap().is_possible(&btf));

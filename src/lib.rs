@@ -22,6 +22,7 @@
 //! | [`wire`] | epochs on the wire: XDP, sock_ops and tc, loaded by aya |
 //! | [`hints`] | what programs say of their waits themselves |
 //! | [`totals`], [`jobs`], [`owners`], [`job_by`] | read the maps; the largest jobs and the rest; who owns a job, and what one is |
+//! | [`arrivals`] | what else than sockets and RDMA brings messages |
 //! | [`calibration`] | what messages and switches cost on this node |
 //! | [`gang`] | which row of the gang's matrix a job is in |
 //! | [`snapshot`] | one moment of the scheduler, which every output shows |
@@ -42,6 +43,7 @@
 //! | [`report`], [`logging`] | one line for each error and each message |
 #![warn(missing_docs)]
 
+pub mod arrivals;
 pub mod axes;
 pub mod bench;
 pub mod bpf;

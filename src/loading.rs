@@ -23,6 +23,8 @@ pub struct Start {
     pub policy: intf::cosched_policy,
     /// enum cosched_job_by.
     pub job_by: u32,
+    /// What counts as a message from a task that wakes another one of its job, as bits 1 << enum cosched_endpoint.
+    pub arrivals: u32,
     /// Size of the debug dump after an error, bytes; 0 is the kernel's default.
     pub exit_dump_len: u32,
     /// Do not warn of missing hooks: they have been warned of.
@@ -72,7 +74,7 @@ fn attempt<'a>(
 ) -> Result<BpfSkel<'a>> {
     let mut skel = open(place)?;
     // The first attempt has said which hooks are missing.
-    hooks::prepare(skel.open_object_mut(), btf, with_hooks, start.quiet || !with_hooks);
+    hooks::prepare(skel.open_object_mut(), btf, with_hooks, start.arrivals != 0, start.quiet || !with_hooks);
     configure(&mut skel, start)?;
     size_maps(&mut skel)?;
     share_maps(&mut skel, wire)?;
@@ -98,8 +100,11 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
     rodata.nr_cpu_ids = *NR_CPU_IDS as u32;
     rodata.job_by = start.job_by;
+    rodata.arrivals_wanted = start.arrivals;
     set_calls(&mut rodata.receive_calls, RECEIVE_CALLS);
     set_calls(&mut rodata.poll_calls, POLL_CALLS);
+    set_calls(&mut rodata.futex_calls, FUTEX_CALLS);
+    set_calls(&mut rodata.write_calls, WRITE_CALLS);
     match Topology::new() {
         Ok(topology) => {
             for (id, cpu) in &topology.all_cpus {
@@ -174,6 +179,14 @@ const POLL_CALLS: &[libc::c_long] = &[
     #[cfg(target_arch = "x86_64")] libc::SYS_select,
     #[cfg(target_arch = "x86_64")] libc::SYS_epoll_wait,
 ];
+
+/// System calls that may wake somebody by a futex. The two later ones have the same numbers everywhere.
+const FUTEX_CALLS: &[libc::c_long] = &[libc::SYS_futex, FUTEX_WAKE, FUTEX_REQUEUE];
+const FUTEX_WAKE: libc::c_long = 454;
+const FUTEX_REQUEUE: libc::c_long = 456;
+
+/// System calls that write to the file in their first argument.
+const WRITE_CALLS: &[libc::c_long] = &[libc::SYS_write, libc::SYS_writev, libc::SYS_pwritev2, libc::SYS_vmsplice];
 
 /// Fills a table of system calls, whose end `bpf/polls.bpf.h` tells by a number that none has.
 fn set_calls(table: &mut [u32], calls: &[libc::c_long]) {

@@ -321,7 +321,7 @@ mod tests {
     fn every_counter_and_reason_has_a_name_and_a_help() {
         assert_eq!(counters().len(), NR_COUNTERS);
         assert_eq!(reasons().len(), NR_REASONS);
-        assert_eq!(endpoints(), ["tcp", "udp", "unix", "rdma", "other"]);
+        assert_eq!(endpoints(), ["tcp", "udp", "unix", "rdma", "futex", "pipe", "eventfd", "other"]);
         for (name, help) in
             counters().iter().map(|c| (c.name, c.help)).chain(reasons().iter().map(|r| (r.name, r.help)))
         {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::arrivals::Arrivals;
 use crate::choices::Overrides;
 use crate::gang::NamedRows;
 use crate::given::Given;
@@ -19,6 +20,8 @@ pub struct Partial {
     pub overrides: Overrides,
     /// `--job-by`.
     pub job_by: Option<JobBy>,
+    /// `--arrivals`.
+    pub arrivals: Option<Arrivals>,
     /// `--gang-row`.
     pub gang_rows: NamedRows,
     /// What there is to say of epochs on the wire.
@@ -48,6 +51,7 @@ impl Partial {
             policy: self.policy.or(other.policy),
             overrides: other.overrides,
             job_by: self.job_by.or(other.job_by),
+            arrivals: self.arrivals.or(other.arrivals),
             gang_rows: other.gang_rows,
             wire: self.wire.or(other.wire),
             metrics_listen: self.metrics_listen.or(other.metrics_listen),

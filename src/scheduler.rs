@@ -91,6 +91,7 @@ impl Session {
         Start {
             policy: self.policy.to_bpf(&self.costs.costs),
             job_by: self.settings.job_by.to_bpf(),
+            arrivals: self.settings.arrivals.to_bpf(),
             exit_dump_len: self.settings.exit_dump_len,
             quiet: self.runs > 0,
         }
@@ -137,7 +138,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// they are gone.
     fn attach(session: &'s mut Session, storage: &'a mut Storage) -> Result<Self> {
         let mut skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
-        let mut hooks = Hooks::of(skel.object());
+        let mut hooks = Hooks::of(skel.object(), session.settings.arrivals.any());
         if session.policy.needs_hooks() {
             hooks.wake(skel.object());
         }

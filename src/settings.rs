@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 
+use crate::arrivals::Arrivals;
 use crate::cli::RunArgs;
 use crate::given::{Fault, Origin};
 use crate::job_by::JobBy;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub policy: Policy,
     /// What makes two tasks members of one job.
     pub job_by: JobBy,
+    /// What else than sockets and RDMA brings messages.
+    pub arrivals: Arrivals,
     /// The rows that jobs have by name.
     pub gang_rows: gang::Rows,
     /// Epochs on the wire, if there are peers.
@@ -78,6 +81,7 @@ impl Settings {
         Ok(Settings {
             policy,
             job_by,
+            arrivals: given.arrivals.unwrap_or_default(),
             gang_rows,
             wire,
             metrics_listen: given

@@ -132,6 +132,8 @@ const SETTINGS: &[Setting] = &[
         "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
     row("job-by", Text, &["cgroup", "session", "process"], &["user", "", "Cgroup"],
         "it takes cgroup, session or process", &[]),
+    row("arrivals", Text, &["futex", "pipe,eventfd", "futex,futex"], &["", "tcp", "futex,", "Pipe", "futex pipe", "all"],
+        "it takes futex, pipe and eventfd, with commas between them", &[]),
     row("gang-row", Lines, &["/a=0", "/slurm/job_7=1023", "/a=b*=5", "*=1"],
         &["", "/a", "=1", "/a=", "/a=1024", "/a=-1", "/a=1.5", "/a=one", "/a=4294967296", "/a*b=1", "/a\nb=1"],
         "it takes ", &[]),
@@ -588,13 +590,15 @@ fn a_value_that_a_key_does_not_take_is_named_with_its_line() {
         }
         let good = if setting.kind == Switch { "true".into() } else { setting.toml(setting.any()) };
         refuses_config(&format!("{key} = {good}\n\n{key} = {good}\n"), &format!(":3: {key}: duplicate key"));
-        // Neither a flag nor the beginning of a key is a key.
+        // Neither a flag nor the beginning of a key is a key; but for arrival, which is another one.
         let flag = setting.flag;
         if flag != key {
             refuses_config(&format!("{flag} = {good}\n"), &format!(":1: unknown field `{flag}`"));
         }
         let short = &key[..key.len() - 1];
-        refuses_config(&format!("{short} = {good}\n"), &format!(":1: unknown field `{short}`"));
+        if key != "arrivals" {
+            refuses_config(&format!("{short} = {good}\n"), &format!(":1: unknown field `{short}`"));
+        }
     }
 }
 

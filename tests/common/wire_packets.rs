@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `bpf/wire.bpf.c` in this machine's kernel, attached to nothing, and packets for its XDP program to see.
 
-#![allow(dead_code)]
-
 use std::mem::MaybeUninit;
 use std::time::Duration;
 

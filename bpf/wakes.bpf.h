@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Messages inside a node that come by no socket: a task wakes another one of its job, by a futex, through a pipe or with
+ * an eventfd (run --arrivals).
+ *
+ * Processes of a job that share memory on a node tell each other so, and runtimes that hand work to a thread of their own
+ * do. Whoever sleeps until then has a message when he is woken: he asks the gate like one with data in his socket, until
+ * he runs. What he was told stands in memory, where nobody but him could read it, so the level is not read off where it is
+ * true, as it is for sockets (demand.bpf.h): it is his own wake-up, which the kernel does not lose.
+ *
+ * What the one who wakes is in the middle of says by what. That of who is woken does not matter: he may sleep in a read,
+ * in poll, in epoll_wait. Who looks at memory, or polls and does not sleep, is not woken: hints (hints.bpf.h) are for him.
+ *
+ * Where it hurts: a lock is a futex too, and its next owner counts as one with a message. An interrupt that wakes a task
+ * of the job in which it strikes, while that one is in such a call, is taken for it. Time asleep here is no claim to a
+ * share, as it is at a socket (jobs.bpf.h), since most of who sleeps at a futex is idle.
+ */
+#ifndef COSCHED_WAKES_BPF_H
+#define COSCHED_WAKES_BPF_H
+
+#define S_IFIFO		0010000
+#define EVENTFD_NAME	"[eventfd]"
+
+/* Is @file an eventfd? It has no inode of its own, but a name that /proc shows. */
+static bool is_eventfd(const struct file *file)
+{
+	char name[sizeof(EVENTFD_NAME)] = {};
+
+	bpf_probe_read_kernel(name, sizeof(name), file->f_path.dentry->d_name.name);
+	return !__builtin_memcmp(name, EVENTFD_NAME, sizeof(name));
+}
+
+/* What the current task, which wakes another one, does it by; COSCHED_NR_ENDPOINTS: nothing that counts. */
+static enum cosched_endpoint wakes_by(struct task_struct *p)
+{
+	struct call call = {};
+	struct file *file;
+	u64 addr;
+
+	current_call(p, &call);
+	if (is_among(futex_calls, call.number))
+		return COSCHED_ENDPOINT_futex;
+	addr = is_among(write_calls, call.number) ? file_of_fd(p, call.argument) : 0;
+	if (!addr)
+		return COSCHED_NR_ENDPOINTS;
+	file = bpf_core_cast((void *)addr, struct file);
+	if ((file->f_inode->i_mode & S_IFMT) == S_IFIFO)
+		return COSCHED_ENDPOINT_pipe;
+	return is_eventfd(file) ? COSCHED_ENDPOINT_eventfd : COSCHED_NR_ENDPOINTS;
+}
+
+/* In the context of who wakes @p, and before anything is done about it. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *p)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	enum cosched_endpoint kind;
+	struct task_ctx *tctx;
+
+	if (is_kthread(waker) || is_kthread(p) || job_of(waker) != job_of(p))
+		return 0;
+	kind = wakes_by(waker);
+	if (kind >= COSCHED_NR_ENDPOINTS || !(arrivals_wanted & 1U << kind))
+		return 0;
+	tctx = task_ctx_of(p);
+	if (!tctx)
+		return 0;
+	carry_from_task(tctx);
+	/* One that is only about to sleep goes on, and looks again. */
+	if (READ_ONCE(tctx->state) != TASK_RUNNING)
+		tctx->woken = 1;
+	demand_on_arrival(p, tctx, kind);
+	return 0;
+}
+
+#endif
