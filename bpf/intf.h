@@ -118,7 +118,7 @@ struct cosched_wire_note {
 	u64 epoch;			/* 0: none was believed yet */
 	u64 slice_ns;			/* what was left of the sender's slice then; 0: not known */
 	u64 noted_at;			/* CLOCK_MONOTONIC */
-	u64 xdp_at;			/* when XDP saw one last; 0: never */
+	u64 xdp_at;			/* of a connection: when XDP saw one last; 0: never */
 };
 
 #endif

@@ -52,23 +52,30 @@ struct datagram {
 	bool is_ipv4;
 };
 
-/* A datagram has brought @option along @flow. */
-static void note_datagram(const u8 *option, const struct cosched_wire_flow *flow)
+/* Notes what @option, the first that has come along @flow, says. False if it is not believed. */
+static bool note_first(const u8 *option, const struct cosched_wire_flow *flow)
 {
-	struct cosched_wire_note note = {}, *before = bpf_map_lookup_elem(&wire_datagrams, flow);
-	u32 from[4], *told;
+	struct cosched_wire_note note = {};
 
 	if (!is_from_peer(flow)) {
 		count(COSCHED_COUNTER_epochs_refused);
-		return;
+		return false;
 	}
-	if (before)
-		note = *before;
 	if (!note_option(&note, option, flow))
-		return;
-	note.xdp_at = bpf_ktime_get_ns();
+		return false;
 	datagrams_noted = true;
 	bpf_map_update_elem(&wire_datagrams, flow, &note, BPF_ANY);
+	return true;
+}
+
+/* A datagram has brought @option along @flow. Where one has been noted before, a peer is at the other end. */
+static void note_datagram(const u8 *option, const struct cosched_wire_flow *flow)
+{
+	struct cosched_wire_note *note = bpf_map_lookup_elem(&wire_datagrams, flow);
+	u32 from[4], *told;
+
+	if (note ? !note_option(note, option, flow) : !note_first(option, flow))
+		return;
 	__builtin_memcpy(from, flow->from, sizeof(from));
 	told = bpf_map_lookup_elem(&wire_told, from);
 	if (told)
@@ -209,19 +216,21 @@ static bool has_place(struct __sk_buff *skb, const struct datagram *datagram, u3
 	       (!datagram->is_ipv4 || path_takes(skb, length));
 }
 
-/* Is the other end of @flow a peer, and does he answer? */
+/* Is the other end of @flow a peer, and does he answer? Who has been told is one. */
 static bool is_told(const struct cosched_wire_flow *flow)
 {
 	struct cosched_wire_flow back = {};
 	u32 to[4], *told;
 
-	__builtin_memcpy(back.from, flow->to, sizeof(back.from));
-	__builtin_memcpy(back.to, flow->from, sizeof(back.to));
-	if (!is_from_peer(&back))
+	if (wire_is_own(flow))
 		return false;
 	__builtin_memcpy(to, flow->to, sizeof(to));
 	told = bpf_map_lookup_elem(&wire_told, to);
-	return !told || *told < TOLD_MAX;
+	if (told)
+		return *told < TOLD_MAX;
+	__builtin_memcpy(back.from, flow->to, sizeof(back.from));
+	__builtin_memcpy(back.to, flow->from, sizeof(back.to));
+	return is_from_peer(&back);
 }
 
 /* A datagram leaves for the other end of @flow with the option. */
