@@ -40,43 +40,7 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* Set by the loader before these programs start. */
-const volatile struct cosched_wire_key wire_key;
-
-static struct cosched_wire_key key_of_cluster(void)
-{
-	struct cosched_wire_key key = {
-		.words = { wire_key.words[0], wire_key.words[1] },
-		.is_set = wire_key.is_set,
-	};
-
-	return key;
-}
-
-/* An option has come along @flow: has it been written by a peer, and is it of this time? Then it is noted. */
-static bool note_option(struct cosched_wire_note *note, const u8 *option, const struct cosched_wire_flow *flow)
-{
-	struct cosched_wire_key key = key_of_cluster();
-	struct cosched_wire_message message = {};
-
-	if (!cosched_wire_decode(&message, option, flow, &key)) {
-		count(COSCHED_COUNTER_epochs_refused);
-		return false;
-	}
-	if (!message.epoch)
-		return true;
-	if (!cosched_wire_credible(message.epoch, bpf_ktime_get_tai_ns())) {
-		count(COSCHED_COUNTER_epochs_refused);
-		note->epoch = 0;
-		return true;
-	}
-	note->slice_ns = message.slice_ns;
-	note->noted_at = bpf_ktime_get_ns();
-	note->epoch = message.epoch;
-	count(COSCHED_COUNTER_epochs_heard);
-	return true;
-}
-
+#include "wire_epoch.bpf.h"
 #include "wire_socket.bpf.h"
 #include "wire_packet.bpf.h"
 #include "wire_datagram.bpf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What sock_ops does for epochs on the wire (wire.bpf.c): who is a peer, what a segment takes along, and what one that
- * TCP takes up has brought.
+ * What sock_ops does for epochs on the wire (wire.bpf.c): what a segment takes along, and what one that TCP takes up has
+ * brought.
  */
 #ifndef COSCHED_WIRE_SOCKET_BPF_H
 #define COSCHED_WIRE_SOCKET_BPF_H
@@ -28,14 +28,6 @@ struct {
 	__type(value, struct wire_socket);
 } wire_sockets SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, COSCHED_WIRE_PEERS);
-	__type(key, struct cosched_wire_network);
-	__type(value, u32);
-} wire_peers SEC(".maps");
-
 /* A field of the context. The verifier allows no computed address of one, which the compiler would like to make. */
 #define FIELD(field) (*(volatile u32 *)&(field))
 
@@ -60,17 +52,6 @@ static __always_inline void flow_of(struct cosched_wire_flow *flow, struct bpf_s
 	__builtin_memcpy(flow->to, incoming ? own : peer, sizeof(own));
 	flow->from_port = incoming ? peer_port : own_port;
 	flow->to_port = incoming ? own_port : peer_port;
-}
-
-/* Is what comes along @flow from another machine, and from a configured network? */
-static bool is_from_peer(const struct cosched_wire_flow *flow)
-{
-	struct cosched_wire_network network = { .prefix = 128 };
-
-	if (wire_is_own(flow))
-		return false;
-	__builtin_memcpy(network.address, flow->from, sizeof(network.address));
-	return bpf_map_lookup_elem(&wire_peers, &network);
 }
 
 static struct wire_socket *wire_socket_of(struct bpf_sock_ops *skops, u64 flags)
@@ -133,21 +114,6 @@ static bool a_task_sends(struct bpf_sock_ops *skops)
 	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
 
 	return tp && tp->inet_conn.icsk_inet.sk.sk_lock.owned;
-}
-
-/* What a message takes along that is sent from here and now. */
-static void describe_sender(struct cosched_wire_message *message)
-{
-	u64 now = bpf_ktime_get_ns(), ends_at;
-	struct cpu_ctx *cctx;
-
-	cctx = cpu_ctx_of(bpf_get_smp_processor_id());
-	if (!cctx)
-		return;
-	message->epoch = cctx->epoch;
-	ends_at = cctx->slice_ends_at;
-	if (cctx->curr_scale && ends_at > now)
-		message->slice_ns = ends_at - now;
 }
 
 static void write_option(struct bpf_sock_ops *skops)
