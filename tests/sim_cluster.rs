@@ -17,8 +17,9 @@ const S: u64 = 1_000_000_000;
 fn setup(preset: &str, nodes: u32, level: u32) -> Setup {
     let switch_ns = if preset == "gang" { 2000 * US } else { 200 * US };
     let costs = Costs { switch_ns, interrupt_ns: 50 * US, latency_ns: 185 * US, move_ns: 3 * US, check_ns: 2 * US };
-    // Of 200 us a few looks at endpoints, one on each node, leave too little: whoever then sleeps has its neighbours sleep too.
-    let policy = policy_of(preset, &costs, 250 * US, 200 * MS).unwrap();
+    // A wait alone takes up to two latencies, and a few looks at endpoints, one on each node. Whoever does not spin for as long
+    // has its neighbours sleep too.
+    let policy = policy_of(preset, &costs, 450 * US, 200 * MS).unwrap();
     Setup { nodes, level, exchanges: 1, policy, costs, skew: 0.0, warmup: 0.0 }
 }
 

@@ -16,14 +16,13 @@ use crate::sim::local::{Feedback, LocalScheduler, UPDATE_NS};
 use crate::sim::node::{Mode, Node};
 use crate::sim::random::Random;
 
-pub(super) const MESSAGES: Lane = Lane(0);
-pub(super) const SWITCHES: Lane = Lane(1);
-pub(super) const SPINS: Lane = Lane(2);
-pub(super) const TICKS: Lane = Lane(3);
-pub(super) const SECONDS: Lane = Lane(4);
-pub(super) const INTERRUPTS: Lane = Lane(5);
+pub(super) const SWITCHES: Lane = Lane(0);
+pub(super) const SPINS: Lane = Lane(1);
+pub(super) const TICKS: Lane = Lane(2);
+pub(super) const SECONDS: Lane = Lane(3);
+pub(super) const INTERRUPTS: Lane = Lane(4);
 /// How many constant delays there are.
-pub const LANES: usize = 6;
+pub const LANES: usize = 5;
 
 /// What happens. A place is a slot of a node: the node's number times the multiprogramming level, plus the slot's.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +67,8 @@ pub struct Cpu {
     pub node: Node<Feedback>,
     /// Which slot it had at the last millisecond, as its network interface knows.
     pub seen: Option<u32>,
+    /// When the last message that it has been given is out of its network interface, in ns.
+    pub sent_ns: u64,
 }
 
 /// All that there is.
@@ -97,7 +98,7 @@ impl<'a> Cluster<'a> {
     /// No job has come yet.
     pub fn new(setup: &'a Setup, specs: &[JobSpec], seed: u64) -> Self {
         let level = setup.level as usize;
-        let cpu = Cpu { node: Node::new(Feedback::new(level)), seen: None };
+        let cpu = Cpu { node: Node::new(Feedback::new(level)), seen: None, sent_ns: 0 };
         let job =
             |spec: &JobSpec| Job { spec: *spec, places: Vec::new(), tasks_left: spec.size, began_ns: 0, done_ns: 0 };
         Cluster {

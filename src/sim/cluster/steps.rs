@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a process does while it has the CPU, and how it waits: the columns of Zhang's Table 1.
 
-use super::model::{Cluster, Event, MESSAGES, SPINS};
+use super::model::{Cluster, Event, SPINS};
 use super::task::Step;
 use crate::bpf::intf;
 use crate::native;
@@ -60,23 +60,26 @@ impl Cluster<'_> {
         self.wakes(node, slot, queue);
     }
 
-    /// To both neighbours, at once.
+    /// To both neighbours, first to the one behind, who receives from this side first. The node's interface has one message at a
+    /// time on its way, be they of one process or of several (3.1: "the contention at the interface is modeled").
     pub(super) fn sends(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
-        let place = self.place_of(node, slot);
+        let (place, now_ns) = (self.place_of(node, slot), queue.now_ns());
         let latency_ns = self.setup.costs.latency_ns;
         let task = self.task(place);
         task.exchanges_left = task.exchanges_left.saturating_sub(1);
-        let neighbours = task.neighbours;
-        for (side, to) in neighbours.into_iter().enumerate() {
+        let (neighbours, exchange_ns) = (task.neighbours, task.iteration.exchange_ns);
+        let sent_ns = &mut self.cpus[node].sent_ns;
+        for (side, to) in neighbours.into_iter().enumerate().rev() {
             if let Some(to) = to {
+                *sent_ns = now_ns.max(*sent_ns) + latency_ns;
                 // It comes from the other side.
-                queue.after(MESSAGES, latency_ns, Event::Message { place: to, side: 1 - side as u8 });
+                queue.at(*sent_ns, Event::Message { place: to, side: 1 - side as u8 });
             }
         }
         if neighbours.iter().all(Option::is_none) {
             return self.begins_iteration(node, slot, queue);
         }
-        self.useful_ns[1] += latency_ns;
+        self.useful_ns[1] += exchange_ns;
         self.begins_receive(node, slot, 0, queue);
     }
 

@@ -32,21 +32,36 @@ pub struct Iteration {
     pub compute_ns: f64,
     /// Reading and writing.
     pub io_ns: f64,
+    /// One exchange of messages, in the mean.
+    pub exchange_ns: u64,
     /// How many there are.
     pub count: u32,
 }
 
 impl Iteration {
-    /// Of `job`, with so many exchanges of messages with both neighbours at once, of `latency_ns` each: the rest follows from its
-    /// mix (3.2). A job of one process has nobody to communicate with, and one that does not communicate has iterations as
-    /// long as its exchanges would be; either does the rest alone, for as long in all.
+    /// Of `job`, with so many exchanges of messages of `latency_ns`: the rest follows from its mix (3.2). A job of one process has
+    /// nobody to communicate with, and one that does not communicate has iterations as long as its exchanges would be; either
+    /// does the rest alone, for as long in all.
     pub fn of(job: &JobSpec, exchanges: u32, latency_ns: u64) -> Iteration {
-        let messages_ns = latency_ns.max(1) as f64 * f64::from(exchanges);
+        let messages_ns = messages_alone_ns(job.size, exchanges, latency_ns).max(1.0);
+        let exchange_ns = (messages_ns / f64::from(exchanges)).round() as u64;
         let all_ns = if job.mix.communication > 0.0 { messages_ns / job.mix.communication } else { messages_ns };
         let alone_ns = if job.size > 1 { all_ns } else { all_ns * (job.mix.compute + job.mix.io) };
         let count = (job.execution_ns as f64 / alone_ns.max(1.0)).round().clamp(1.0, f64::from(u32::MAX)) as u32;
-        Iteration { compute_ns: all_ns * job.mix.compute, io_ns: all_ns * job.mix.io, count }
+        Iteration { compute_ns: all_ns * job.mix.compute, io_ns: all_ns * job.mix.io, exchange_ns, count }
     }
+}
+
+/// How long the exchanges of an iteration take a job that is alone.
+///
+/// Two processes send each other one message at once. Of more, all but the ends have two to send, of which the second leaves
+/// a latency after the first: the interface is busy for two latencies an exchange. After the last of them a process goes on when it
+/// has what the others sent, while its own second message is under way. It waits for the first of the one neighbour and the
+/// second of the other, and from a process there and back that is three latencies in two iterations: so the last takes one
+/// and a half.
+fn messages_alone_ns(size: u32, exchanges: u32, latency_ns: u64) -> f64 {
+    let latencies = if size > 2 { 2.0 * f64::from(exchanges) - 0.5 } else { f64::from(exchanges) };
+    latencies * latency_ns as f64
 }
 
 /// A process, in a slot of its node.
@@ -136,15 +151,18 @@ mod tests {
     #[test]
     fn an_iteration_is_in_proportion_to_its_messages() {
         let job = |size, mix| JobSpec { arrival_ns: 0, size, execution_ns: 1_000_000_000, mix };
-        // J1: half of it is a message of 100 us, so 70 us of computing and 30 us of disk.
+        // J1: half of it are messages, of two processes 100 us, so 70 us of computing and 30 us of disk.
+        let j1 = Iteration::of(&job(2, TYPES[0]), 1, 100_000);
+        assert_eq!(j1, Iteration { compute_ns: 70_000.0, io_ns: 30_000.0, exchange_ns: 100_000, count: 5000 });
+        // Of eight it takes one and a half times as long.
         let j1 = Iteration::of(&job(8, TYPES[0]), 1, 100_000);
-        assert_eq!(j1, Iteration { compute_ns: 70_000.0, io_ns: 30_000.0, count: 5000 });
-        // Alone it has twice as many, since nobody sends.
+        assert_eq!(j1, Iteration { compute_ns: 105_000.0, io_ns: 45_000.0, exchange_ns: 150_000, count: 3333 });
+        // Alone it has twice as many as two have, since nobody sends.
         assert_eq!(Iteration::of(&job(1, TYPES[0]), 1, 100_000).count, 10_000);
         let j4 = Iteration::of(&job(2, TYPES[3]), 1, 100_000);
         assert!((j4.compute_ns - 1_800_000.0).abs() < 1e-3 && j4.count == 500, "{j4:?}");
-        // With four exchanges all is four times as long, and a quarter as often.
+        // Four exchanges take 750 us.
         let coarse = Iteration::of(&job(8, TYPES[0]), 4, 100_000);
-        assert_eq!(coarse, Iteration { compute_ns: 280_000.0, io_ns: 120_000.0, count: 1250 });
+        assert_eq!(coarse, Iteration { compute_ns: 525_000.0, io_ns: 225_000.0, exchange_ns: 187_500, count: 667 });
     }
 }
