@@ -280,7 +280,7 @@ static void lengthen(struct __sk_buff *skb, const struct datagram *datagram, u32
 static void append_option(struct __sk_buff *skb, const struct datagram *datagram)
 {
 	struct cosched_wire_key key = key_of_cluster();
-	u32 pad = datagram->length & 1, at = skb->len + pad, added = pad + 2 + cosched_wire_length(&key);
+	u32 pad = datagram->length & 1, length = 2 + cosched_wire_length(&key), added = pad + length, end = skb->len;
 	struct cosched_wire_message message = {};
 	u8 surplus[COSCHED_WIRE_SURPLUS_MAX] = {};
 
@@ -289,9 +289,9 @@ static void append_option(struct __sk_buff *skb, const struct datagram *datagram
 		return;
 	cosched_wire_surplus_encode(surplus, pad, &message, &datagram->flow, &key);
 	/* What is new is zero. */
-	if (bpf_skb_change_tail(skb, at - pad + added, 0))
+	if (bpf_skb_change_tail(skb, end + added, 0))
 		return;
-	bpf_skb_store_bytes(skb, at, surplus, 2 + (key.is_set ? COSCHED_WIRE_SIGNED_LENGTH : COSCHED_WIRE_LENGTH), 0);
+	bpf_skb_store_bytes(skb, end + pad, surplus, length, 0);
 	lengthen(skb, datagram, added);
 	note_told(&datagram->flow);
 }

@@ -134,7 +134,7 @@ static void write_option(struct bpf_sock_ops *skops)
 	}
 	flow_of(&flow, skops, false);
 	cosched_wire_encode(option, &message, &flow, &key);
-	if (bpf_store_hdr_opt(skops, option, key.is_set ? COSCHED_WIRE_SIGNED_LENGTH : COSCHED_WIRE_LENGTH, 0))
+	if (bpf_store_hdr_opt(skops, option, cosched_wire_length(&key), 0))
 		return;
 	socket->owes = 0;
 	if (message.epoch)

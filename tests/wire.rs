@@ -2,8 +2,12 @@
 //! Claim: what a message takes along over the network comes out as it went in, nothing else is believed, and nobody can
 //! drive a node's epoch further from its clock than the window (docs/wire-format.md; thesis 3.3).
 
+#[path = "common/checksum.rs"]
+mod checksum;
+
 use std::hash::Hasher;
 
+use checksum::sum;
 use proptest::prelude::*;
 use scx_cosched::bpf::intf::{cosched_wire_flow, cosched_wire_key, cosched_wire_message};
 use scx_cosched::native::{
@@ -85,16 +89,6 @@ fn the_mac_is_the_lower_half_of_siphash() {
     assert_eq!(option.len(), WIRE_OPTION_MAX);
     assert_eq!(option[1], 18);
     assert_eq!(option[14..], mac(&option, &key).to_be_bytes());
-}
-
-/// The sum of 16-bit words, in ones' complement (RFC 1071).
-fn sum(bytes: &[u8]) -> u32 {
-    let mut sum: u32 =
-        bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum
 }
 
 #[test]

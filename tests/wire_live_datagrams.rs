@@ -6,6 +6,8 @@
 //! It needs root, BTF and cgroup v2, not sched_ext: the scheduler's part is tested in a VM. One test, since what it
 //! loads is attached to the whole machine.
 
+#[path = "common/checksum.rs"]
+mod checksum;
 mod common;
 #[path = "common/wire_rig.rs"]
 mod rig;
@@ -15,6 +17,7 @@ use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use checksum::sum;
 use common::needs_root;
 use rig::{MESSAGE, Rig, SLICE, epoch_now};
 use scx_cosched::wire::settings::Key;
@@ -79,16 +82,6 @@ fn set(socket: &UdpSocket, level: i32, option: i32, value: &[u8]) {
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// The sum of 16-bit words, in ones' complement (RFC 1071).
-fn sum(parts: &[&[u8]]) -> u32 {
-    let words = parts.iter().flat_map(|part| part.chunks(2));
-    let mut sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum
-}
-
 /// What leaves is a good IP packet, and the checksum that a device would compute is that of the datagram alone.
 fn checksums_are_right(rig: &Rig, from: &str, to: &str) {
     // SAFETY: it takes three integers.
@@ -111,13 +104,13 @@ fn checksums_are_right(rig: &Rig, from: &str, to: &str) {
                 break packet[14..size].to_vec();
             }
         };
-        assert_eq!(sum(&[&ip[..20]]), 0xffff, "the checksum of the IP header");
+        assert_eq!(sum(&ip[..20]), 0xffff, "the checksum of the IP header");
         let (all, udp) = (usize::from(u16::from_be_bytes([ip[2], ip[3]])), &ip[20..]);
         assert_eq!(all, ip.len());
         assert!(ip.len() > 28 + length, "there is an option");
-        let device = !(sum(&[udp]) as u16);
+        let device = !(sum(udp) as u16);
         let pseudo = [&ip[12..20], &[0, 17], &udp[4..6]].concat();
-        let alone = !(sum(&[&pseudo, &udp[..6], &udp[8..8 + length]]) as u16);
+        let alone = !(sum(&[&pseudo, &udp[..6], &udp[8..8 + length]].concat()) as u16);
         assert_eq!(device, alone, "{length} bytes");
     }
 }
