@@ -204,13 +204,9 @@ impl Competitor {
     }
 
     fn compute(set: &CpuSet) -> ! {
-        let idle = libc::sched_param { sched_priority: 0 };
-        // SAFETY: each of them is about this process alone, and idle outlives its call. Should one fail, W comes out
-        // smaller, which is no reason to measure nothing.
-        unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const idle);
-        }
+        // SAFETY: about this process alone. Should it fail, W comes out smaller, which is no reason to measure nothing.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        set_class(0, libc::SCHED_IDLE);
         let _ = sched_setaffinity(Pid::from_raw(0), set);
         loop {
             std::hint::spin_loop();
@@ -220,9 +216,18 @@ impl Competitor {
 
 impl Drop for Competitor {
     fn drop(&mut self) {
+        // It takes CPU time to end, too, for which this class waits many seconds on a busy CPU.
+        set_class(self.0.as_raw(), libc::SCHED_OTHER);
         let _ = kill(self.0, Signal::SIGKILL);
         let _ = waitpid(self.0, None);
     }
+}
+
+/// Puts a process, or with 0 this one, into a class without real-time priorities, if that is allowed.
+fn set_class(pid: libc::pid_t, class: libc::c_int) {
+    let param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: param outlives the call.
+    unsafe { libc::sched_setscheduler(pid, class, &raw const param) };
 }
 
 /// One end of a connection, for messages of one byte.
