@@ -102,8 +102,14 @@ SEC("classifier")
 int on_udp(struct __sk_buff *skb)
 {
 	struct datagram datagram = {};
+	u32 *told;
 
-	if (find_datagram(skb, &datagram) && is_told(&datagram.flow))
-		append_option(skb, &datagram);
+	if (!find_datagram(skb, &datagram))
+		return TC_ACT_UNSPEC;
+	told = told_to(&datagram.flow);
+	if (told && *told < TOLD_MAX && append_option(skb, &datagram)) {
+		count(COSCHED_COUNTER_epochs_sent);
+		__sync_fetch_and_add(told, 1);
+	}
 	return TC_ACT_UNSPEC;
 }

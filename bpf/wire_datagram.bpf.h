@@ -216,35 +216,25 @@ static bool has_place(struct __sk_buff *skb, const struct datagram *datagram, u3
 	       (!datagram->is_ipv4 || path_takes(skb, length));
 }
 
-/* Is the other end of @flow a peer, and does he answer? Who has been told is one. */
-static bool is_told(const struct cosched_wire_flow *flow)
+/*
+ * How many datagrams with the option have left for the other end of @flow since one came from there; NULL if he is no
+ * peer.
+ */
+static u32 *told_to(const struct cosched_wire_flow *flow)
 {
 	struct cosched_wire_flow back = {};
-	u32 to[4], *told;
+	u32 to[4], none = 0, *told;
 
-	if (wire_is_own(flow))
-		return false;
 	__builtin_memcpy(to, flow->to, sizeof(to));
 	told = bpf_map_lookup_elem(&wire_told, to);
 	if (told)
-		return *told < TOLD_MAX;
+		return told;
 	__builtin_memcpy(back.from, flow->to, sizeof(back.from));
 	__builtin_memcpy(back.to, flow->from, sizeof(back.to));
-	return is_from_peer(&back);
-}
-
-/* A datagram leaves for the other end of @flow with the option. */
-static void note_told(const struct cosched_wire_flow *flow)
-{
-	u32 to[4], first = 1, *told;
-
-	count(COSCHED_COUNTER_epochs_sent);
-	__builtin_memcpy(to, flow->to, sizeof(to));
-	told = bpf_map_lookup_elem(&wire_told, to);
-	if (told)
-		__sync_fetch_and_add(told, 1);
-	else
-		bpf_map_update_elem(&wire_told, to, &first, BPF_NOEXIST);
+	if (!is_from_peer(&back))
+		return NULL;
+	bpf_map_update_elem(&wire_told, to, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&wire_told, to);
 }
 
 /* The sum of two numbers in ones' complement, in network byte order as they are. */
@@ -277,7 +267,7 @@ static void lengthen(struct __sk_buff *skb, const struct datagram *datagram, u32
 }
 
 /* Appends the option to @datagram, if that does no harm. */
-static void append_option(struct __sk_buff *skb, const struct datagram *datagram)
+static bool append_option(struct __sk_buff *skb, const struct datagram *datagram)
 {
 	struct cosched_wire_key key = key_of_cluster();
 	u32 pad = datagram->length & 1, length = 2 + cosched_wire_length(&key), added = pad + length, end = skb->len;
@@ -286,14 +276,14 @@ static void append_option(struct __sk_buff *skb, const struct datagram *datagram
 
 	describe_sender(&message);
 	if (!message.epoch || !has_place(skb, datagram, added) || !checksum_allows(skb, datagram))
-		return;
+		return false;
 	cosched_wire_surplus_encode(surplus, pad, &message, &datagram->flow, &key);
 	/* What is new is zero. */
 	if (bpf_skb_change_tail(skb, end + added, 0))
-		return;
+		return false;
 	bpf_skb_store_bytes(skb, end + pad, surplus, length, 0);
 	lengthen(skb, datagram, added);
-	note_told(&datagram->flow);
+	return true;
 }
 
 #endif
