@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf, btf__find_by_name_kind, btf__free, btf__load_module_btf};
-use libbpf_rs::{AsRawLibbpf, Btf, Link, MapCore, MapType, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{AsRawLibbpf, Btf, Link, Map, MapCore, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject};
 use log::{info, warn};
 
 use crate::bpf;
@@ -200,13 +200,22 @@ fn load(main: &Object, names: &BTreeSet<String>) -> Result<Object> {
     for mut map in copy.maps_mut() {
         let shared = main.maps().find(|shared| shared.name() == map.name());
         match shared.filter(|shared| shared.map_type() != MapType::StructOps) {
-            Some(shared) => {
-                map.reuse_fd(shared.as_fd()).with_context(|| format!("cannot share {:?}", shared.name()))?
-            }
+            Some(shared) => share(&mut map, &shared).with_context(|| format!("cannot share {:?}", shared.name()))?,
             None => map.set_autocreate(false)?,
         }
     }
     Ok(copy.load()?)
+}
+
+/// Has the copy use the map `shared`.
+///
+/// libbpf keeps memory for what a map of variables holds, of the size that the object says. It takes over the size of the
+/// map that is shared, but for the memory, and frees as much as that one has: also what lies behind it.
+fn share(map: &mut OpenMapMut<'_>, shared: &Map<'_>) -> libbpf_rs::Result<()> {
+    if map.value_size() != shared.value_size() {
+        map.set_value_size(shared.value_size())?;
+    }
+    map.reuse_fd(shared.as_fd())
 }
 
 #[cfg(test)]

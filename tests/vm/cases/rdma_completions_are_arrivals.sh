@@ -53,8 +53,9 @@ soft_roce
 exec 8</dev/infiniband/uverbs0
 eventually 30 are_attached || fail "with modules that were loaded again, these hooks are idle: $(idle)"
 messages "loaded again" 600 18515 "${pingpong[@]}" -n 300
-exec 8<&-
+# With a device still open.
 stop
+exec 8<&-
 rdma link delete rxe0
 modprobe -r rdma_ucm rdma_rxe ib_uverbs || fail "the modules cannot be unloaded after the scheduler's end"
 unwarned
