@@ -115,6 +115,25 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	request_boost(tctx);
 }
 
+/*
+ * A kernel thread runs at once, or as soon as another one that runs is done, or has run until a tick. That one goes on right
+ * behind it, and not when it would be its turn again: what waits for it would wait for a whole slice of somebody who only
+ * computes. One that has used its slice, or has yielded, has no claim to the next one. Returns false for those.
+ */
+static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 enq_flags)
+{
+	if (enq_flags & SCX_ENQ_WAKEUP) {
+		enq_flags |= cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
+		cctx->preempt_at_tick |= cctx->curr_kthread;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_whole_slice(tctx), enq_flags);
+		return true;
+	}
+	if (tctx->yields || tctx->slice_used_ns + MIN_REST_NS > tctx->slice_ns)
+		return false;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tctx->slice_ns - tctx->slice_used_ns, enq_flags);
+	return true;
+}
+
 void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -127,12 +146,8 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 
-	/* A kernel thread runs at once. One that uses up its slice has no claim to the next one. */
-	if (is_kthread(p) && (enq_flags & SCX_ENQ_WAKEUP)) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_whole_slice(tctx),
-				   enq_flags | SCX_ENQ_PREEMPT);
+	if (is_kthread(p) && enqueue_kthread(p, tctx, cctx, enq_flags))
 		return;
-	}
 
 	awaited = tctx->awaits;
 	become_runnable(p, tctx, cctx, cpu);

@@ -17,3 +17,9 @@ need() {
 		command -v "$tool" >/dev/null || die "$tool is missing: run tests/vm/setup as root"
 	done
 }
+
+# complaints: of what the kernel has said (stdin), what it complains of; fails if there is nothing
+complaints() {
+	grep -E 'WARNING:|BUG:|Oops|Call Trace|\<stall|lockup|blocked for more|sched_ext: .* (disabled|error)' |
+		grep -vE 'disabled \(unregistered from (user space|the main kernel)\)'    # the latter asks for a restart
+}

@@ -1,10 +1,10 @@
 # What the cases and the benchmark of RDMA share: sourced by each after case.sh, in the guest.
 # shellcheck shell=bash disable=SC2154
 
-# soft_roce: an RDMA device rxe0 that does its work in software, over the loopback interface
+# soft_roce [INTERFACE]: an RDMA device rxe0 that does its work in software, over the loopback interface or another
 soft_roce() {
 	modprobe -a rdma_rxe ib_uverbs rdma_ucm
-	rdma link add rxe0 type rxe netdev lo
+	rdma link add rxe0 type rxe netdev "${1:-lo}"
 	[[ -e /dev/infiniband/uverbs0 ]] || fail "there is no device"
 }
 
