@@ -8,6 +8,7 @@
 #include "epoch.h"
 #include "gang.h"
 #include "gate.h"
+#include "prefetch.h"
 #include "wait.h"
 #include "window.h"
 #include "wire.h"
@@ -104,6 +105,24 @@ int cosched_native_wire_credible(u64 epoch, u64 tai_ns)
 u64 cosched_native_wire_epoch_next(u64 epoch, u32 node, u64 tai_ns)
 {
 	return cosched_wire_epoch_next(epoch, node, tai_ns);
+}
+
+void cosched_native_prefetch_encode(u8 *datagram, const struct cosched_prefetch *prefetch,
+				    const struct cosched_wire_key *key)
+{
+	cosched_prefetch_encode(datagram, prefetch, key);
+}
+
+int cosched_native_prefetch_decode(struct cosched_prefetch *prefetch, const u8 *datagram, u32 length,
+				   const struct cosched_wire_key *key)
+{
+	return cosched_prefetch_decode(prefetch, datagram, length, key);
+}
+
+int cosched_native_prefetch_credible(const struct cosched_prefetch *prefetch, const u32 *source, u64 newest_ns,
+				     u64 tai_ns)
+{
+	return cosched_prefetch_credible(prefetch, source, newest_ns, tai_ns);
 }
 
 int cosched_native_choice_prefers(u32 choice, const struct cosched_candidate *candidate,

@@ -105,27 +105,17 @@ static inline u64 wire_little_endian(u64 word)
 #endif
 }
 
-/* The MAC of @option, of which epoch and slice are there, on its way along @flow. */
-static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_flow *flow,
-				   const struct cosched_wire_key *key)
+/* SipHash-2-4 of the text in @words, @count of them, with the end that SipHash gives it: zeroes, and its length. */
+static inline u64 wire_siphash(const u64 *words, u32 count, const struct cosched_wire_key *key)
 {
 	u64 v[4] = {
 		key->words[0] ^ 0x736f6d6570736575ULL, key->words[1] ^ 0x646f72616e646f6dULL,
 		key->words[0] ^ 0x6c7967656e657261ULL, key->words[1] ^ 0x7465646279746573ULL,
 	};
-	union {
-		struct cosched_wire_signed fields;
-		u64 words[sizeof(struct cosched_wire_signed) / 8];
-	} text = { .fields = { .flow = *flow, .length = 46 } };
 	u32 i;
 
-	for (i = 0; i < 8; i++)
-		text.fields.epoch[i] = option[4 + i];
-	text.fields.slice[0] = option[12];
-	text.fields.slice[1] = option[13];
-
-	for (i = 0; i < sizeof(text.words) / 8; i++) {
-		u64 word = wire_little_endian(text.words[i]);
+	for (i = 0; i < count; i++) {
+		u64 word = wire_little_endian(words[i]);
 
 		v[3] ^= word;
 		wire_sip_round(v);
@@ -136,6 +126,23 @@ static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_f
 	for (i = 0; i < 4; i++)
 		wire_sip_round(v);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* The MAC of @option, of which epoch and slice are there, on its way along @flow. */
+static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_flow *flow,
+				   const struct cosched_wire_key *key)
+{
+	union {
+		struct cosched_wire_signed fields;
+		u64 words[sizeof(struct cosched_wire_signed) / 8];
+	} text = { .fields = { .flow = *flow, .length = 46 } };
+	u32 i;
+
+	for (i = 0; i < 8; i++)
+		text.fields.epoch[i] = option[4 + i];
+	text.fields.slice[0] = option[12];
+	text.fields.slice[1] = option[13];
+	return wire_siphash(text.words, sizeof(text.words) / 8, key);
 }
 
 /* How long the option is, in bytes. */
@@ -150,24 +157,26 @@ static inline int cosched_wire_is_ours(const u8 *option)
 	return wire_get(option + 2, 2) == COSCHED_WIRE_EXID;
 }
 
-/*
- * Writes @message to @option, which has place for the longest, and returns its length. What is left of the slice is
- * rounded up to a unit, so that a little is not mistaken for nothing known.
- */
+/* What is left of a slice in units, rounded up, so that a little is not mistaken for nothing known. */
+static inline u64 wire_slice_units(u64 slice_ns)
+{
+	u64 units = slice_ns >> COSCHED_WIRE_UNIT_BITS;
+
+	units += (slice_ns & ((1ULL << COSCHED_WIRE_UNIT_BITS) - 1)) != 0;
+	return units < COSCHED_WIRE_SLICE_MAX ? units : COSCHED_WIRE_SLICE_MAX;
+}
+
+/* Writes @message to @option, which has place for the longest, and returns its length. */
 static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_message *message,
 				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {
-	u64 units = message->slice_ns >> COSCHED_WIRE_UNIT_BITS;
 	u32 length = cosched_wire_length(key);
 
-	units += (message->slice_ns & ((1ULL << COSCHED_WIRE_UNIT_BITS) - 1)) != 0;
-	if (units > COSCHED_WIRE_SLICE_MAX)
-		units = COSCHED_WIRE_SLICE_MAX;
 	option[0] = COSCHED_WIRE_KIND;
 	option[1] = length;
 	wire_put(option + 2, COSCHED_WIRE_EXID, 2);
 	wire_put(option + 4, message->epoch, 8);
-	wire_put(option + 12, units, 2);
+	wire_put(option + 12, wire_slice_units(message->slice_ns), 2);
 	if (key->is_set)
 		wire_put(option + 14, cosched_wire_mac(option, flow, key), 4);
 	return length;

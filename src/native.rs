@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use crate::bpf::intf::{self, cosched_candidate as Candidate, cosched_demand as Demand, cosched_policy as Policy};
 use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window};
+use crate::bpf::intf::cosched_prefetch as Prefetch;
 use crate::bpf::intf::{cosched_wire_flow as Flow, cosched_wire_key as Key, cosched_wire_message as Message};
 
 const NR_COUNTERS: usize = intf::cosched_counter_COSCHED_NR_COUNTERS as usize;
@@ -44,6 +45,14 @@ unsafe extern "C" {
     fn cosched_native_wire_decode(message: *mut Message, option: *const u8, flow: *const Flow, key: *const Key) -> i32;
     fn cosched_native_wire_credible(epoch: u64, tai_ns: u64) -> i32;
     fn cosched_native_wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64;
+    fn cosched_native_prefetch_encode(datagram: *mut u8, prefetch: *const Prefetch, key: *const Key);
+    fn cosched_native_prefetch_decode(prefetch: *mut Prefetch, datagram: *const u8, length: u32, key: *const Key) -> i32;
+    fn cosched_native_prefetch_credible(
+        prefetch: *const Prefetch,
+        source: *const u32,
+        newest_ns: u64,
+        tai_ns: u64,
+    ) -> i32;
     fn cosched_native_choice_prefers(choice: u32, candidate: *const Candidate, best: *const Candidate) -> i32;
     fn cosched_native_choice_rank(choice: u32, candidate: *const Candidate) -> u32;
     fn cosched_native_gang_row_at(policy: *const Policy, tai_ns: u64) -> u32;
@@ -264,6 +273,34 @@ pub fn wire_credible(epoch: u64, tai_ns: u64) -> bool {
 pub fn wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_wire_epoch_next(epoch, node, tai_ns) }
+}
+
+/// The length of a datagram that prefetches, in bytes.
+pub const PREFETCH_LENGTH: usize = intf::COSCHED_PREFETCH_LENGTH as usize;
+
+/// The datagram that says `prefetch`, signed with `key`, which is to be one (`docs/wire-format.md`).
+pub fn prefetch_encode(prefetch: &Prefetch, key: &Key) -> [u8; PREFETCH_LENGTH] {
+    let mut datagram = [0; PREFETCH_LENGTH];
+    // SAFETY: there is place for all of it, and the rest is read.
+    unsafe { cosched_native_prefetch_encode(datagram.as_mut_ptr(), prefetch, key) };
+    datagram
+}
+
+/// What `datagram` says, if somebody with `key` wrote it; any input is allowed.
+pub fn prefetch_decode(datagram: &[u8], key: &Key) -> Option<Prefetch> {
+    let length = u32::try_from(datagram.len()).ok()?;
+    // SAFETY: integers.
+    let mut prefetch = unsafe { std::mem::zeroed() };
+    // SAFETY: no more is read than `length` says, and the prefetch is written.
+    let ours = unsafe { cosched_native_prefetch_decode(&mut prefetch, datagram.as_ptr(), length, key) };
+    (ours != 0).then_some(prefetch)
+}
+
+/// Whether `prefetch`, which came from the address `source` (IPv4 as ::ffff:a.b.c.d), is to be believed at `tai_ns`, ns
+/// since the epoch of TAI. `newest_ns`: the latest of the times that were believed of that address, or 0.
+pub fn prefetch_credible(prefetch: &Prefetch, source: &[u32; 4], newest_ns: u64, tai_ns: u64) -> bool {
+    // SAFETY: a pure function of numbers, of which four are at `source`.
+    unsafe { cosched_native_prefetch_credible(prefetch, source.as_ptr(), newest_ns, tai_ns) != 0 }
 }
 
 /// How much rather the rule `choice` boosts the candidate: 0 means not at all (Zhang 2.4.4).
