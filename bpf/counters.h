@@ -29,6 +29,12 @@
 	X(epochs_heard,        "Segments and datagrams that brought an epoch which was believed")	\
 	X(epochs_refused,      "Segments and datagrams that brought an epoch which was not believed") \
 	X(epochs_adopted,      "Times a CPU took over the epoch of another machine's message")	\
+	X(prefetches_sent,     "Times a correspondent on another machine was asked for ahead of a message") \
+	X(prefetches_lost,     "Prefetches that were not sent: the ring was full, or the network refused")	\
+	X(prefetches_heard,    "Prefetches for a task of this machine that were believed")		\
+	X(prefetches_granted,  "Those of them that found it in the queue and that the gate granted")	\
+	X(prefetches_unmapped, "Prefetches that were believed, for a connection where it is not known who receives") \
+	X(prefetches_refused,  "Prefetches that were not believed")				\
 	X(trace_lost,          "Events that a trace misses because it was not read fast enough")
 
 /*

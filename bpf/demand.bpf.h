@@ -86,6 +86,22 @@ static void describe_demand(struct cosched_demand *demand, const struct task_ctx
 	}
 }
 
+/* The gate's answer to @demand of @tctx on @cctx's CPU, as of @now: enum cosched_reason. Counts it. */
+static __always_inline u32 ask_gate(struct cosched_demand *demand, const struct task_ctx *tctx,
+				    const struct cpu_ctx *cctx, const struct cosched_policy *policy, u64 now)
+{
+	struct cosched_cpu_stats *stats = this_cpu_stats();
+	u32 reason;
+
+	describe_demand(demand, tctx, cctx, policy, now);
+	reason = cosched_gate_decide(policy, demand);
+	if (cosched_reason_grants(reason) && cctx->starving)
+		reason = COSCHED_REASON_starving;
+	if (stats && reason < COSCHED_NR_REASONS)
+		stats->decisions[reason]++;
+	return reason;
+}
+
 /*
  * Asks the gate whether @p, which has a demand, may run now on @cctx's CPU. The paper compares it with the task that
  * runs there; here it is the average of the others. With one other task that is the same. With several it depends
@@ -96,16 +112,10 @@ __noinline bool demand_granted(struct task_struct *p __arg_trusted, struct task_
 			       struct cpu_ctx *cctx __arg_nonnull, u64 now)
 {
 	const struct cosched_policy *policy = current_policy();
-	struct cosched_cpu_stats *stats = this_cpu_stats();
 	struct cosched_demand demand = {};
 	u32 reason;
 
-	describe_demand(&demand, tctx, cctx, policy, now);
-	reason = cosched_gate_decide(policy, &demand);
-	if (cosched_reason_grants(reason) && cctx->starving)
-		reason = COSCHED_REASON_starving;
-	if (stats && reason < COSCHED_NR_REASONS)
-		stats->decisions[reason]++;
+	reason = ask_gate(&demand, tctx, cctx, policy, now);
 	tctx->denied = !cosched_reason_grants(reason);
 	if (tctx->denied) {
 		trace_decision(p, reason, 0);

@@ -40,6 +40,8 @@ enum {
 	COSCHED_MAX_COMPLETIONS = 8192,	/* RDMA queues that completions are followed in; of more, those used lately */
 	COSCHED_WIRE_CONNECTIONS = 16384,	/* whose messages' epochs are kept; of more, those used lately */
 	COSCHED_WIRE_PEERS = 1024,	/* networks (--peer) */
+	COSCHED_PREFETCH_MAX = 8,	/* correspondents of a task (--prefetch) */
+	COSCHED_PREFETCH_BYTES = 1 << 16,	/* of the ring that prefetches go through on their way out */
 	COSCHED_COMM_LEN = 16,		/* of a task's name, with its NUL */
 };
 
@@ -120,6 +122,21 @@ struct cosched_wire_note {
 	u64 slice_ns;			/* what was left of the sender's slice then; 0: not known */
 	u64 noted_at;			/* CLOCK_MONOTONIC */
 	u64 xdp_at;			/* of a connection: when XDP saw one last; 0: never */
+	u64 receiver;			/* of a connection, with --prefetch: task_id of who receives there; 0: not known */
+};
+
+/* What the loader's thread has to say of a prefetch (prefetch.bpf.h). */
+enum cosched_prefetch_kind {
+	COSCHED_PREFETCH_SENT,
+	COSCHED_PREFETCH_LOST,		/* could not be sent */
+	COSCHED_PREFETCH_HEARD,		/* is to be believed */
+	COSCHED_PREFETCH_REFUSED,	/* is not */
+};
+
+struct cosched_prefetch_news {
+	struct cosched_prefetch prefetch;	/* heard: which */
+	u32 kind;			/* enum cosched_prefetch_kind */
+	u32 reserved;
 };
 
 #endif

@@ -27,6 +27,7 @@
  *	carry.bpf.h	what a message brings along from its sender's node
  *	wire.bpf.h	across the network; wire.bpf.c, an object of its own, puts it there
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
+ *	prefetch.bpf.h	those that a task hears from are asked for when its slice begins
  *	sockets.bpf.h	hooks: who receives where, what has arrived
  *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
  *	wakes.bpf.h	a hook: what tasks of a job tell each other by waking
@@ -73,6 +74,7 @@ UEI_DEFINE(uei);
 #include "park.bpf.h"
 #include "carry.bpf.h"
 #include "demand.bpf.h"
+#include "prefetch.bpf.h"
 #include "sockets.bpf.h"
 #include "waits.bpf.h"
 #include "rdma.bpf.h"

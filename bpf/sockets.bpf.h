@@ -98,6 +98,8 @@ static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_
 			carry(tctx, sk);
 		else
 			carry_nothing(tctx);
+		if (sk)
+			hear_from(p, sk, ep->receiver);
 		note_arrival(tctx, ep, addr);
 		demand_on_arrival(p, tctx, kind);
 	}

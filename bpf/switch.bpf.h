@@ -125,6 +125,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 		begin_watch(tctx, cctx);
 	record_latency(tctx, now);
 	start_pulse(tctx, cctx, cpu);
+	begin_correspondence(p, tctx, cctx);
 }
 
 /*

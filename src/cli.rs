@@ -16,6 +16,7 @@ use crate::given::{Fault, Given, Origin};
 use crate::job_by::JobBy;
 use crate::limits::{self, MetricsListen};
 use crate::partial::Partial;
+use crate::prefetch::settings as prefetch;
 use crate::sim::cli::SimArgs;
 use crate::trace::event::{JobPattern, Wanted};
 use crate::wire::settings::{self as wire, Interface, Network};
@@ -128,6 +129,15 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = |s: &str| wire::NODE_NUMBER.parse(s), allow_hyphen_values = true)]
     pub node_number: Option<u32>,
 
+    /// With --peer and --cluster-key: when a task begins a slice, ask the nodes of up to N tasks that it has heard from lately
+    /// to run these if their gates allow, 0 to 8; 0 turns it off. [default: 0]
+    #[arg(long, value_name = "N", value_parser = |s: &str| prefetch::CORRESPONDENTS.parse(s), allow_hyphen_values = true)]
+    pub prefetch: Option<u32>,
+
+    /// With --prefetch: the UDP port where nodes ask each other, 1 to 65535, the same on all. [default: 9938]
+    #[arg(long, value_name = "PORT", value_parser = |s: &str| prefetch::PORT.parse(s), allow_hyphen_values = true)]
+    pub prefetch_port: Option<u16>,
+
     /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:9937]
     #[arg(long, value_name = "ADDR")]
     pub metrics_listen: Option<MetricsListen>,
@@ -179,6 +189,8 @@ impl RunArgs {
                 interfaces: self.interface.iter().cloned().map(Given::flag).collect(),
                 cluster_key: self.cluster_key.clone().map(Given::flag),
                 node_number: self.node_number.map(Given::flag),
+                prefetch: self.prefetch.map(Given::flag),
+                prefetch_port: self.prefetch_port.map(Given::flag),
             },
             metrics_listen: self.metrics_listen,
             jobs_top: self.jobs_top,

@@ -17,6 +17,7 @@ use crate::control::{self, Question};
 use crate::hints::Hinted;
 use crate::jobs::JobView;
 use crate::policy::{CostsView, PolicyChange, PolicyView};
+use crate::prefetch::PrefetchView;
 use crate::recommend::{self, Advice, Confidence, Figures};
 use crate::settings::DEFAULT_CONTROL_SOCKET;
 use crate::snapshot::{GangSkew, Runnable, Snapshot};
@@ -248,6 +249,9 @@ pub fn status_text(snapshot: &Snapshot) -> String {
         }),
     );
     fact("arrival to run", latency(snapshot));
+    if let Some(PrefetchView { correspondents, port }) = snapshot.prefetch {
+        fact("prefetch", format!("up to {correspondents} correspondents of a task, UDP port {port}"));
+    }
     if let Some(Hinted { threads, processes }) = snapshot.hinted {
         fact("hints", format!("{threads} threads of {processes} processes say when they wait"));
     }

@@ -29,6 +29,7 @@ use crate::choices::{self, Choices, Kind, Overrides, ROWS, Row};
 use crate::gang::NamedRows;
 use crate::given::{Given, Origin};
 use crate::partial::Partial;
+use crate::prefetch::settings as prefetch;
 use crate::{gang, limits, presets, report, wire};
 
 /// A configuration file is a page or two. Anything larger is some other file, named by mistake.
@@ -46,6 +47,8 @@ struct Keys {
     interfaces: Option<Vec<Spanned<String>>>,
     cluster_key: Option<Spanned<String>>,
     node_number: Option<Spanned<i64>>,
+    prefetch: Option<Spanned<i64>>,
+    prefetch_port: Option<Spanned<i64>>,
     metrics_listen: Option<Spanned<String>>,
     jobs_top: Option<Spanned<i64>>,
     stats: Option<Spanned<f64>>,
@@ -178,6 +181,8 @@ impl File<'_> {
         let control = self.get("control_socket", keys.control_socket, |v| limits::socket(&v))?;
         let hints = self.get("hints_socket", keys.hints_socket, |v| limits::socket(&v))?;
         let node = self.get("node_number", keys.node_number, |v| wire::settings::NODE_NUMBER.parse(&v.to_string()))?;
+        let ahead = self.get("prefetch", keys.prefetch, |v| prefetch::CORRESPONDENTS.parse(&v.to_string()))?;
+        let port = self.get("prefetch_port", keys.prefetch_port, |v| prefetch::PORT.parse(&v.to_string()))?;
         Ok(Partial {
             policy: self.get("policy", keys.policy, |name| presets::find(&name).map(|_| name))?,
             overrides,
@@ -189,6 +194,8 @@ impl File<'_> {
                 interfaces: self.list("interfaces", keys.interfaces)?,
                 cluster_key: self.get("cluster_key", keys.cluster_key, |v| wire::settings::key_path(&v))?,
                 node_number: node,
+                prefetch: ahead,
+                prefetch_port: port,
             },
             metrics_listen: value(self.get("metrics_listen", keys.metrics_listen, |v| v.parse())?),
             jobs_top: value(self.get("jobs_top", keys.jobs_top, |v| limits::JOBS_TOP.parse(&v.to_string()))?),

@@ -20,6 +20,7 @@
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
 //! | [`modules`] | hooks on RDMA, whose modules come and go |
 //! | [`wire`] | epochs on the wire: XDP, sock_ops and tc, loaded by aya |
+//! | [`prefetch`] | correspondents on other nodes are asked for ahead of messages |
 //! | [`hints`] | what programs say of their waits themselves |
 //! | [`totals`], [`jobs`], [`owners`], [`job_by`] | read the maps; the largest jobs and the rest; who owns a job, and what one is |
 //! | [`arrivals`] | what else than sockets and RDMA brings messages |
@@ -71,6 +72,7 @@ pub mod native;
 pub mod owners;
 pub mod partial;
 pub mod policy;
+pub mod prefetch;
 pub mod presets;
 pub mod recommend;
 pub mod report;

@@ -27,6 +27,8 @@ pub struct Start {
     pub arrivals: u32,
     /// Size of the debug dump after an error, bytes; 0 is the kernel's default.
     pub exit_dump_len: u32,
+    /// How many correspondents of a task are asked for ahead of messages; 0: there is no prefetch.
+    pub prefetch: u32,
     /// Do not warn of missing hooks: they have been warned of.
     pub quiet: bool,
 }
@@ -77,6 +79,11 @@ fn attempt<'a>(
     hooks::prepare(skel.open_object_mut(), btf, with_hooks, start.arrivals != 0, start.quiet || !with_hooks);
     configure(&mut skel, start)?;
     size_maps(&mut skel)?;
+    if start.prefetch == 0 {
+        skel.progs.tell_prefetch.set_autoload(false);
+        // Nobody writes to it; a page is the least.
+        skel.maps.prefetch_ring.set_max_entries(4096).context("cannot set the size of the ring of prefetches")?;
+    }
     share_maps(&mut skel, wire)?;
     let skel = finish(skel)?;
     if wire.is_some() {
@@ -101,6 +108,7 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     rodata.nr_cpu_ids = *NR_CPU_IDS as u32;
     rodata.job_by = start.job_by;
     rodata.arrivals_wanted = start.arrivals;
+    rodata.prefetch_max = start.prefetch;
     set_calls(&mut rodata.receive_calls, RECEIVE_CALLS);
     set_calls(&mut rodata.poll_calls, POLL_CALLS);
     set_calls(&mut rodata.futex_calls, FUTEX_CALLS);

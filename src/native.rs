@@ -7,9 +7,9 @@
 use std::ffi::{CStr, c_char};
 use std::sync::LazyLock;
 
+use crate::bpf::intf::cosched_prefetch as Prefetch;
 use crate::bpf::intf::{self, cosched_candidate as Candidate, cosched_demand as Demand, cosched_policy as Policy};
 use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window};
-use crate::bpf::intf::cosched_prefetch as Prefetch;
 use crate::bpf::intf::{cosched_wire_flow as Flow, cosched_wire_key as Key, cosched_wire_message as Message};
 
 const NR_COUNTERS: usize = intf::cosched_counter_COSCHED_NR_COUNTERS as usize;
@@ -46,7 +46,12 @@ unsafe extern "C" {
     fn cosched_native_wire_credible(epoch: u64, tai_ns: u64) -> i32;
     fn cosched_native_wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64;
     fn cosched_native_prefetch_encode(datagram: *mut u8, prefetch: *const Prefetch, key: *const Key);
-    fn cosched_native_prefetch_decode(prefetch: *mut Prefetch, datagram: *const u8, length: u32, key: *const Key) -> i32;
+    fn cosched_native_prefetch_decode(
+        prefetch: *mut Prefetch,
+        datagram: *const u8,
+        length: u32,
+        key: *const Key,
+    ) -> i32;
     fn cosched_native_prefetch_credible(
         prefetch: *const Prefetch,
         source: *const u32,

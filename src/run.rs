@@ -17,6 +17,7 @@ use crate::exporter::Exporter;
 use crate::hints::server::HintSocket;
 use crate::monitor;
 use crate::policy::PolicyView;
+use crate::prefetch::Port;
 use crate::requests::Owner;
 use crate::scheduler::{Ending, Session};
 use crate::settings::Settings;
@@ -35,6 +36,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     check::require(check::root(nix::unistd::geteuid().as_raw()))?;
     control::refuse_second_instance(&settings.control_socket)?;
     let exporter = Exporter::bind(settings.metrics_listen)?;
+    let port = Port::bind(settings.wire.as_ref())?;
     let host = Host::new(Path::new("/"));
     host.requirements().try_for_each(check::require)?;
 
@@ -45,7 +47,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     stop_on_signals(owner.clone())?;
     scx_utils::try_set_rlimit_infinity();
     let stats = settings.stats;
-    let mut session = Session::new(settings, &host);
+    let mut session = Session::new(settings, port, &host);
     drop(host);
 
     control.serve(owner.clone())?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::Skel;
-use libbpf_rs::{Link, MapCore};
+use libbpf_rs::{Link, MapCore, MapHandle};
 use log::{info, warn};
 use scx_utils::{NR_CPU_IDS, UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 
@@ -28,6 +28,8 @@ use crate::modules::ModuleHooks;
 use crate::native::{self, Counter};
 use crate::owners::Owners;
 use crate::policy::{CostsView, Policy, PolicyChange, PolicyView};
+use crate::prefetch::Port;
+use crate::prefetch::worker::Worker;
 use crate::requests::Request;
 use crate::settings::Settings;
 use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
@@ -55,6 +57,8 @@ pub struct Session {
     runs: u32,
     /// Epochs on the wire, if there are peers and the kernel takes the programs.
     wire: Option<Wire>,
+    /// Where prefetches are heard, if there are to be any.
+    port: Option<Port>,
     /// Counters of full maps that have been warned of.
     full: BTreeSet<&'static str>,
 }
@@ -71,7 +75,7 @@ pub enum Ending {
 
 impl Session {
     /// Nothing is loaded yet, so that what messages cost can be measured under the kernel's own scheduler.
-    pub fn new(settings: Settings, host: &Host) -> Session {
+    pub fn new(settings: Settings, port: Option<Port>, host: &Host) -> Session {
         Session {
             policy: settings.policy.clone(),
             costs: node_costs(),
@@ -82,6 +86,7 @@ impl Session {
             owners: Owners::new(settings.job_by, host.cgroup_root()),
             runs: 0,
             wire: settings.wire.as_ref().and_then(|wire| wire::load(wire, host.cgroup_root().as_deref())),
+            port,
             full: BTreeSet::new(),
             settings,
         }
@@ -93,6 +98,8 @@ impl Session {
             job_by: self.settings.job_by.to_bpf(),
             arrivals: self.settings.arrivals.to_bpf(),
             exit_dump_len: self.settings.exit_dump_len,
+            // Without the programs on the wire it is not known who is a peer.
+            prefetch: self.port.as_ref().filter(|_| self.wire.is_some()).map_or(0, Port::correspondents),
             quiet: self.runs > 0,
         }
     }
@@ -125,6 +132,7 @@ struct Scheduler<'a, 's> {
     gang: Gang,
     tap: Tap,
     hints: Pages,
+    prefetch: Option<Worker>,
     /// What the jobs had used when it was last seen who is gone.
     buried_at: Instant,
     used_then: BTreeMap<u64, JobTotals>,
@@ -146,6 +154,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         gang.place(&session.policy, &mut session.owners, &skel.maps.jobs, &skel.maps.gang_rows_of_jobs);
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
         let struct_ops = Some(attach_struct_ops(&mut skel)?);
+        let prefetch = start_prefetching(session, &skel)?;
         let buried_at = Instant::now();
         let (tap, hints) = (Tap::default(), Pages::default());
         let mut module_hooks = ModuleHooks::default();
@@ -159,6 +168,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             gang,
             tap,
             hints,
+            prefetch,
             buried_at,
             used_then: BTreeMap::new(),
         })
@@ -201,6 +211,7 @@ impl<'a, 's> Scheduler<'a, 's> {
 
     /// Unloads, keeps what was counted, and says why the kernel ended it.
     fn end(mut self) -> Result<UserExitInfo> {
+        drop(self.prefetch.take());
         drop(self.struct_ops.take());
         self.hooks.rest();
         self.module_hooks.let_go();
@@ -310,6 +321,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             denied: snapshot::decisions(&totals, false),
             arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
             gang_skew: GangSkew::of(&totals),
+            prefetch: self.prefetch.as_ref().and(self.session.port.as_ref()).map(Port::view),
             hinted: self.session.settings.hints_socket.as_ref().map(|_| self.hinted()),
             jobs,
         })
@@ -332,6 +344,13 @@ impl<'a, 's> Scheduler<'a, 's> {
     fn maps_bytes(&self) -> u64 {
         self.skel.object().maps().filter_map(|map| map.query_fdinfo().ok()?.memlock).sum()
     }
+}
+
+/// Has correspondents asked for ahead of messages, if that is wanted.
+fn start_prefetching(session: &Session, skel: &BpfSkel<'_>) -> Result<Option<Worker>> {
+    let Some(port) = session.port.as_ref().filter(|_| session.wire.is_some()) else { return Ok(None) };
+    let ring = MapHandle::try_from(&skel.maps.prefetch_ring).context("cannot prefetch")?;
+    Worker::start(port, ring, &skel.progs.tell_prefetch).context("cannot prefetch").map(Some)
 }
 
 /// What messages and switches cost on this node, or if that cannot be measured, what they may cost on any.

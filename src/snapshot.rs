@@ -13,6 +13,7 @@ use crate::job_by::JobBy;
 use crate::jobs::JobView;
 use crate::native;
 use crate::policy::{CostsView, PolicyView};
+use crate::prefetch::PrefetchView;
 use crate::totals::Totals;
 
 /// One moment of the running scheduler. Counters count from the start of the program, over restarts that
@@ -51,6 +52,9 @@ pub struct Snapshot {
     pub arrival_to_run: Histogram,
     /// By how much the turns of a gang's rows began late.
     pub gang_skew: GangSkew,
+    /// Who is asked for ahead of messages. Absent if nobody is.
+    #[serde(default)]
+    pub prefetch: Option<PrefetchView>,
     /// Who gives hints. Absent if nobody may.
     pub hinted: Option<Hinted>,
     /// The jobs that used most CPU time, and "other".

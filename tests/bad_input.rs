@@ -8,7 +8,7 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -146,6 +146,10 @@ const SETTINGS: &[Setting] = &[
     row("cluster-key", Text, &["/no/such/key"], &[""], "it takes the path of a file with 32 hexadecimal digits", &[]),
     row("node-number", Whole, &["0", "65535"], &["-1", "65536", "4294967296", "1.5", "one", ""],
         "it takes a whole number from 0 to 65535", &[]),
+    row("prefetch", Whole, &["0", "8"], &["-1", "9", "4294967296", "1.5", "all", ""],
+        "it takes a whole number from 0 to 8", &[]),
+    row("prefetch-port", Whole, &["1", "65535"], &["0", "-1", "65536", "1.5", "udp", ""],
+        "it takes a whole number from 1 to 65535", &[]),
     row("metrics-listen", Text, &["none"],
         &["9937", "", ":9937", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:9937", "::1:9937"],
         "it takes ADDRESS:PORT", &[]),
@@ -212,6 +216,8 @@ impl Setting {
     /// The flag without which it is of no use, and a value of that.
     fn company(&self) -> &'static [&'static str] {
         match self.flag {
+            "prefetch" => &["--peer", "10.1.0.0/16", "--cluster-key", "/no/such/key"],
+            "prefetch-port" => &["--peer", "10.1.0.0/16", "--cluster-key", "/no/such/key", "--prefetch", "1"],
             "interface" | "cluster-key" | "node-number" => &["--peer", "10.1.0.0/16"],
             _ => &[],
         }
@@ -458,6 +464,8 @@ fn what_only_peers_are_for_is_refused_without_one() {
         ("interface", "auto", "interfaces = [\"auto\"]"),
         ("cluster-key", "/no/such/key", "cluster_key = \"/no/such/key\""),
         ("node-number", "7", "node_number = 7"),
+        ("prefetch", "1", "prefetch = 1"),
+        ("prefetch-port", "9", "prefetch_port = 9"),
     ] {
         refuses(&["run", &format!("--{flag}"), value], &[&format!("--{flag}: {line}")]);
         let key = toml.split_once(' ').unwrap().0;
@@ -467,6 +475,51 @@ fn what_only_peers_are_for_is_refused_without_one() {
     refuses_config("peers = [\"::/0\",\n\"::/0\"]\n", ":2: peers: '::/0' is given twice (give it once)");
     // Flags take the place of a list, and are not added to it.
     accepts(&["--config", Config::new("peers = [\"::/0\"]\n").path(), "--peer", "::/0"]);
+}
+
+#[test]
+fn prefetching_without_a_key_or_its_port_without_prefetching_is_refused() {
+    let key = "nobody believes what is not signed (leave it out, or name the cluster's key with --cluster-key)";
+    let port = "it has no effect without --prefetch (leave it out, or give --prefetch 1 to 8)";
+    refuses(&["run", "--peer", "::/0", "--prefetch", "1"], &[&format!("--prefetch: {key}")]);
+    refuses(&["run", "--peer", "::/0", "--prefetch-port", "9"], &[&format!("--prefetch-port: {port}")]);
+    refuses(
+        &["run", "--peer", "::/0", "--cluster-key", "/no/such/key", "--prefetch", "0", "--prefetch-port", "9"],
+        &[&format!("--prefetch-port: {port}")],
+    );
+    refuses_config("peers = [\"::/0\"]\nprefetch = 1\n", &format!(":2: prefetch: {key}"));
+    refuses_config("peers = [\"::/0\"]\nprefetch_port = 9\n", &format!(":2: prefetch_port: {port}"));
+}
+
+#[test]
+fn a_port_of_prefetches_that_is_taken_is_named() {
+    needs_root();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("key");
+    fs::write(&path, "0123456789abcdef0123456789abcdef\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let taken = UdpSocket::bind("[::]:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let socket = dir.path().join("a.sock");
+    let key = path.to_str().unwrap();
+    let (message, code) = error_of(&[
+        "run",
+        "--peer",
+        "::/0",
+        "--cluster-key",
+        key,
+        "--prefetch",
+        "1",
+        "--prefetch-port",
+        &port,
+        "--metrics-listen",
+        "none",
+        "--control-socket",
+        socket.to_str().unwrap(),
+    ]);
+    assert_eq!(code, 1, "{message}");
+    assert!(message.starts_with(&format!("cannot hear prefetches at UDP port {port}: ")), "{message}");
+    assert!(message.ends_with("(choose another --prefetch-port, the same on all nodes)"), "{message}");
 }
 
 #[test]

@@ -127,9 +127,12 @@ fn who_speaks_for_another_node_is_not_believed() {
 
 #[test]
 fn an_epoch_beyond_the_window_is_not_believed() {
-    for (at_ns, is_believed) in
-        [(NOW, true), (NOW + WINDOW - 2 * UNIT, true), (NOW + WINDOW + 2 * UNIT, false), (NOW - WINDOW - 2 * UNIT, false)]
-    {
+    for (at_ns, is_believed) in [
+        (NOW, true),
+        (NOW + WINDOW - 2 * UNIT, true),
+        (NOW + WINDOW + 2 * UNIT, false),
+        (NOW - WINDOW - 2 * UNIT, false),
+    ] {
         let came = prefetch(NOW, wire_epoch_next(0, 7, at_ns), 0);
         assert_eq!(prefetch_credible(&came, &SENDER, 0, NOW), is_believed, "{at_ns}");
     }

@@ -15,6 +15,7 @@ use crate::bpf::intf;
 use crate::gang;
 use crate::given::{Fault, Given, Origin};
 use crate::limits::Range;
+use crate::prefetch::settings::PrefetchSettings;
 
 /// The number of a node's first CPU, of which no other CPU of the cluster ought to have the same.
 pub const NODE_NUMBER: Range<u32> = Range::new(0, 0xffff, "a whole number");
@@ -34,6 +35,10 @@ pub struct Partial {
     pub cluster_key: Option<Given<PathBuf>>,
     /// `--node-number`.
     pub node_number: Option<Given<u32>>,
+    /// `--prefetch`.
+    pub prefetch: Option<Given<u32>>,
+    /// `--prefetch-port`.
+    pub prefetch_port: Option<Given<u16>>,
 }
 
 impl Partial {
@@ -44,6 +49,8 @@ impl Partial {
             interfaces: if self.interfaces.is_empty() { other.interfaces } else { self.interfaces },
             cluster_key: self.cluster_key.or(other.cluster_key),
             node_number: self.node_number.or(other.node_number),
+            prefetch: self.prefetch.or(other.prefetch),
+            prefetch_port: self.prefetch_port.or(other.prefetch_port),
         }
     }
 }
@@ -225,6 +232,8 @@ pub struct WireSettings {
     pub key: Option<Key>,
     /// The low bits of the epochs of CPU 0; those of CPU n are greater by n, modulo 2^16.
     pub node_number: u32,
+    /// Whether and how correspondents are asked for ahead of messages; not without a key.
+    pub prefetch: Option<PrefetchSettings>,
 }
 
 impl WireSettings {
@@ -242,9 +251,10 @@ impl WireSettings {
             let message = format!("there are more than {} (give larger networks)", intf::COSCHED_WIRE_PEERS);
             return Err(given.peers[0].fault(&key_of("peer", &given.peers[0]), message).into_error());
         }
+        let prefetch = PrefetchSettings::new(given).map_err(Fault::into_error)?;
         let key = given.cluster_key.as_ref().map(|path| Key::read(&path.value)).transpose();
         let node_number = given.node_number.as_ref().map_or_else(default_node_number, |number| number.value);
-        Ok(Some(WireSettings { peers, interfaces, key: key.map_err(|e| anyhow!(e))?, node_number }))
+        Ok(Some(WireSettings { peers, interfaces, key: key.map_err(|e| anyhow!(e))?, node_number, prefetch }))
     }
 }
 
@@ -257,7 +267,13 @@ impl Partial {
         if let Some(path) = &self.cluster_key {
             return Err(path.fault("cluster_key", message));
         }
-        self.node_number.as_ref().map_or(Ok(()), |number| Err(number.fault("node_number", message)))
+        if let Some(number) = &self.node_number {
+            return Err(number.fault("node_number", message));
+        }
+        if let Some(number) = &self.prefetch {
+            return Err(number.fault("prefetch", message));
+        }
+        self.prefetch_port.as_ref().map_or(Ok(()), |port| Err(port.fault("prefetch_port", message)))
     }
 }
 

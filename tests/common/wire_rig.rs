@@ -40,6 +40,7 @@ impl Rig {
             interfaces: interfaces.iter().map(|name| Interface::Named(name.to_string())).collect(),
             key,
             node_number: 0,
+            prefetch: None,
         };
         let root = Host::new(Path::new("/")).cgroup_root().expect("this test needs cgroup v2: mount it");
         let wire = Wire::load(&settings, Some(&root)).expect("this kernel takes the programs");
