@@ -21,6 +21,7 @@ const SWITCH: &str = "no more were expected";
 const CLUSTER: &[Row] = &[
     ("workload", &["WL0", "WL9", "wl1", "7", "WL11", ""], "(known: WL1 to WL8)"),
     ("policy", &["psb", "", "PB", "gs"], "(known: cc, dcs"),
+    ("as-kernel", &["1", "true"], SWITCH),
     ("mpl", &["0", "1025", "-1", "1.5", "4294967297", "five", ""], "it takes a whole number from 1 to 1024"),
     ("skew", &["-0.5", "200.5", "NaN", "inf", "20%", ""], "it takes a number of % from 0 to 200"),
     ("nodes", &["0", "65537", "-1", "1.5", "4294967297", ""], "it takes a whole number from 1 to 65536"),
@@ -150,6 +151,15 @@ fn what_has_no_effect_or_leaves_nothing_is_refused() {
     for (flag, value) in [("--mixes", "/no/such.toml"), ("--time-scale", "0.5")] {
         refuses(&[flag, value], 2, &[flag, "it has no effect without a trace", "--swf"]);
     }
+    refuses(
+        &["--as-kernel", "--spin-us", "300"],
+        2,
+        &["--spin-us: it has no effect with --as-kernel", "sb+spin_us=300"],
+    );
+    for name in ["dcs+gate=rate", "sb+spin_us=300"] {
+        refuses(&["--policy", name], 2, &[&format!("--policy: unknown policy '{name}'"), "--as-kernel"]);
+    }
+    refuses(&["--as-kernel", "--policy", "local+h_ms=-20"], 2, &["--policy: ", "no effect"]);
     refuses(
         &["--policy", "gang", "--quantum-ms", "2"],
         2,

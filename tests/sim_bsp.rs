@@ -180,6 +180,40 @@ fn the_program_prints_what_it_promises_and_the_same_again() {
 }
 
 #[test]
+fn a_wakeup_that_is_charged_takes_a_switch_on_an_idle_cpu_too() {
+    // One job, so who sleeps at a barrier finds its CPU idle and its own.
+    let local_ns = |wakeup| {
+        let setup = Setup { wakeup, ..setup(Pattern::Barrier, 4, 1, 100, WaitRule::Immediate) };
+        (run(&setup).local_ns, setup.costs.switch_ns)
+    };
+    let (free, switch_ns) = local_ns(Wakeup::Ordinary);
+    assert!(local_ns(Wakeup::Charged).0 >= free + 90 * switch_ns);
+}
+
+#[test]
+fn a_preset_is_the_wait_rule_that_it_has() {
+    for model in ["bsp", "continuous"] {
+        let result = |args: &[&str]| {
+            let mut all =
+                vec!["sim", model, "--json", "--nodes", "8", "--jobs", "2", "--iterations", "3", "--runs", "1"];
+            all.extend(args);
+            let output = scx_cosched(&all);
+            assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+            let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
+            found.as_object_mut().unwrap().remove("events_per_s");
+            found
+        };
+        assert_eq!(result(&["--policy", "implicit"]), result(&["--wait", "conditional"]));
+        assert_eq!(result(&["--policy", "sb"]), result(&["--wait", "fixed", "--spin-us", "200"]));
+        assert_eq!(result(&["--policy", "sb+spin=immediate"]), result(&["--wait", "immediate"]));
+        // Who spins for ever always finds its message spinning, or is not there.
+        let local = result(&["--policy", "local"]);
+        assert_eq!((&local["successful_reads"], &local["breakdown"]["idle"]), (&1.0.into(), &0.0.into()), "{local}");
+        assert!(local["slowdown"].as_f64() > result(&["--policy", "implicit"])["slowdown"].as_f64());
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_and_no_trace_is_left() {
     for (args, wanted) in [
         (&["--latency-us", "-1"][..], "--latency-us"),
@@ -195,6 +229,17 @@ fn what_makes_no_sense_is_refused_and_no_trace_is_left() {
         (&["--scheduler", "eevdf"], "svr4, round-robin, feedback, fair"),
         (&["--spin-us", "5"], "--spin-us: it has no effect with wait 'adaptive-global'"),
         (&["--quantum-ms", "5"], "--quantum-ms: it has no effect with this scheduler"),
+        (&["--policy", "bs"], "--policy: unknown policy 'bs' (known: cc, dcs"),
+        (&["--policy", "local+h_ms=5"], "--policy: --h-ms: it has no effect"),
+        (&["--policy", "dcs-sb"], "--policy: 'dcs-sb' makes no sense in this model: it boosts who waits for a CPU"),
+        (&["--policy", "cc"], "--policy: 'cc' makes no sense in this model: it boosts who waits for a CPU"),
+        (&["--policy", "sy"], "--policy: 'sy' makes no sense in this model: its processes put others first"),
+        (
+            &["--policy", "gang"],
+            "--policy: 'gang' makes no sense in this model: it is what the slowdown is measured against",
+        ),
+        (&["--policy", "sb", "--wait", "fixed"], "--wait"),
+        (&["--policy", "sb", "--spin-us", "5"], "--spin-us"),
         (&["--speed", "5"], "--speed"),
     ] {
         let (message, code) = error_of(&[&["sim", "bsp"], args].concat());

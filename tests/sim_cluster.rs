@@ -5,7 +5,7 @@
 use common::scx_cosched;
 use scx_cosched::presets;
 use scx_cosched::sim::cluster::workload::{JobSpec, Mix, Stream, TYPES};
-use scx_cosched::sim::cluster::{Costs, Outcome, Setup, policy_of, simulate};
+use scx_cosched::sim::cluster::{Costs, Outcome, Setup, kernel_policy_of, policy_of, simulate};
 use serde_json::Value;
 
 mod common;
@@ -114,6 +114,43 @@ fn every_preset_ends_the_same_work_and_one_seed_makes_one_run() {
             assert!(it.response_s >= it.execution_s && it.slowdown >= 1.0, "{preset}: {it:?}");
         }
     }
+}
+
+fn as_kernel(policy: &str, setup: &Setup) -> Setup {
+    Setup { policy: kernel_policy_of(policy, &setup.costs, 200 * MS).unwrap(), ..setup.clone() }
+}
+
+fn outcome(setup: &Setup, workload: &str) -> Outcome {
+    let workload = workload.parse().unwrap();
+    simulate(setup, &Stream { workload, jobs: 12, execution_ns: 3e8, load: 0.8, nodes: 16 }.draw(1), 1)
+}
+
+#[test]
+fn every_preset_runs_as_the_kernel_has_it_and_every_gate_with_it() {
+    let gates = ["always", "equalizing", "epochs", "rate", "auto"].map(|gate| format!("dcs-sb+gate={gate}"));
+    let presets = presets::all().keys().cloned();
+    for policy in presets.chain(gates).chain(["pb-sb+epochs=true".into(), "dcs+residual_slice=true".into()]) {
+        let setup = as_kernel(&policy, &Setup { skew: 0.2, ..setup("gang", 16, 3) });
+        let found = outcome(&setup, "WL7");
+        assert_eq!(found, outcome(&setup, "WL7"), "{policy}");
+        assert!(found.utilization > 0.0 && found.utilization < 1.0 && found.slowdown >= 1.0, "{policy}: {found:?}");
+    }
+}
+
+#[test]
+fn a_gate_that_never_opens_leaves_nothing_but_the_local_scheduler_and_none_leaves_all() {
+    let mut free = setup("local", 16, 3);
+    // Nothing that only a boost costs.
+    (free.costs.interrupt_ns, free.costs.move_ns, free.costs.check_ns) = (0, 0, 0);
+    let local = outcome(&as_kernel("local", &free), "WL5");
+    let never = outcome(&as_kernel("pb+h_ms=60000", &free), "WL5");
+    assert_eq!(Outcome { events: 0, ..never }, Outcome { events: 0, ..local });
+    let ungated = outcome(&Setup { policy: policy_of("pb", &free.costs, 0, 200 * MS).unwrap(), ..free.clone() }, "WL5");
+    assert_eq!(outcome(&as_kernel("pb+gate=always", &free), "WL5"), ungated);
+    assert!(ungated.response_s < 0.5 * local.response_s, "{} {}", ungated.response_s, local.response_s);
+    // What a gate lets through is between the two.
+    let some = outcome(&as_kernel("pb+h_ms=-20", &free), "WL5");
+    assert!(some.response_s < 0.9 * local.response_s, "{} {}", some.response_s, local.response_s);
 }
 
 #[test]

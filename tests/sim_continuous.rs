@@ -154,6 +154,8 @@ fn what_makes_no_sense_is_refused() {
         (&["--wait", "fixed", "--conditional-us", "5"], "choose wait 'conditional'"),
         (&["--conditional-us", "1e7"], "--conditional-us"),
         (&["--imbalance", "1"], "--imbalance"),
+        (&["--policy", "sb+spin=adaptive-local"], "--policy: 'adaptive-local' goes by what barriers teach"),
+        (&["--policy", "pb"], "--policy: 'pb' makes no sense in this model"),
         (&["--nodes", "0"], "it takes a whole number from 1 to 65536"),
     ] {
         let (message, code) = error_of(&[&["sim", "continuous"], args].concat());

@@ -2,7 +2,7 @@
 //! Claim: the simulation of thesis 3 does what the thesis says of it: `always` is the Markov chain, `equalizing` is fair and
 //! coschedules little, and `epochs` coschedule from some 300 messages per time slice on.
 
-use common::error_of;
+use common::{error_of, scx_cosched};
 use scx_cosched::bpf::intf::{
     cosched_gate_COSCHED_GATE_ALWAYS as ALWAYS, cosched_gate_COSCHED_GATE_EPOCHS as EPOCHS,
     cosched_gate_COSCHED_GATE_EQUALIZING as EQUALIZING,
@@ -10,6 +10,7 @@ use scx_cosched::bpf::intf::{
 use scx_cosched::sim::dynamic::{Occupancy, Setup, policy, simulate};
 use scx_cosched::sim::markov::{Rates, steady_state};
 use scx_cosched::sim::stats::Estimate;
+use serde_json::Value;
 
 mod common;
 
@@ -17,7 +18,15 @@ mod common;
 fn thesis(gate: u32, messages_per_slice: f64, cycles: u64) -> Setup {
     let switches = 0.375 / messages_per_slice;
     let rates = [Rates { switches, messages: 0.25 }, Rates { switches, messages: 0.5 }];
-    Setup { nodes: 64, cycles, warmup: cycles / 10, rates, policy: policy(gate, -1000.0), node_numbers: false }
+    Setup {
+        nodes: 64,
+        cycles,
+        warmup: cycles / 10,
+        rates,
+        policy: policy(gate, -1000.0),
+        node_numbers: false,
+        kernel_cycle_ns: None,
+    }
 }
 
 fn estimate(setup: &Setup, runs: u64, of: impl Fn(&Occupancy) -> f64) -> Estimate {
@@ -103,6 +112,32 @@ fn from_some_300_messages_a_slice_on_epochs_make_all_at_one_job_the_likeliest_st
     assert!(!coscheduled(200.0) && coscheduled(400.0));
 }
 
+/// What `sim dynamic --policy` prints on 16 nodes: the share of the time in which all run one job, job A's share of the CPU
+/// time, and switches for messages.
+fn of_preset(policy: &str) -> [f64; 3] {
+    let args = ["sim", "dynamic", "--json", "--nodes", "16", "--cycles", "100000", "--runs", "2", "--policy", policy];
+    let output = scx_cosched(&args);
+    assert!(output.status.success(), "{policy}: {}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["algorithm"], policy);
+    [&found["coscheduled"]["mean"], &found["share_a"]["mean"], &found["message_switches"]]
+        .map(|it| it.as_f64().unwrap())
+}
+
+#[test]
+fn presets_of_the_kernel_run_with_every_gate() {
+    let [together, share, _] = of_preset("dcs+gate=always");
+    assert!(together > 0.9 && share < 0.05, "as the chain: {together} {share}");
+    assert_eq!(of_preset("local")[2], 0.0, "no message is a demand");
+    for policy in ["dcs", "dcs-sb", "dcs-sy", "dcs+gate=epochs", "dcs-sb+epochs=true", "dcs-sb+gate=rate"] {
+        let [_, share, switches] = of_preset(policy);
+        assert!((share - 0.5).abs() < 0.1 && switches > 0.0, "{policy}: {share} {switches}");
+    }
+    // The one that is behind by a slice may go ahead by h, and a gate that never opens grants nothing.
+    assert!(of_preset("dcs")[0] > 0.1);
+    assert_eq!(of_preset("dcs+h_ms=3600000")[2], 0.0);
+}
+
 #[test]
 fn a_setup_that_leaves_nothing_is_refused() {
     for (args, wanted) in [
@@ -111,6 +146,13 @@ fn a_setup_that_leaves_nothing_is_refused() {
         (&["--cycles", "100", "--warmup-cycles", "100"], "--warmup-cycles: 100 leaves nothing of 100 cycles"),
         (&["--algorithm", "sometimes"], "always, equalizing, epochs"),
         (&["--runs", "0"], "it takes a whole number from 1 to 100000"),
+        (&["--policy", "dsc"], "--policy: unknown policy 'dsc' (known: cc, dcs"),
+        (&["--policy", "dcs", "--algorithm", "always"], "--algorithm"),
+        (&["--policy", "dcs", "--h-cycles", "5"], "--h-cycles"),
+        (&["--policy", "sb"], "--policy: 'sb' makes no sense in this model: how processes wait"),
+        (&["--policy", "pb-sb"], "--policy: 'pb-sb' makes no sense in this model: it looks for who is in a receive"),
+        (&["--policy", "gang"], "--policy: 'gang' makes no sense in this model: clocks"),
+        (&["--policy", "dcs", "--qs-a", "0", "--qs-b", "0"], "--policy: without spontaneous switches"),
     ] {
         let (message, code) = error_of(&[&["sim", "dynamic"], args].concat());
         assert!(code == 2 && message.contains(wanted), "{args:?}: {message}");

@@ -7,9 +7,15 @@
 //! arrives at once. A process that is not running lags or leads the one that is by the time that both have run since the
 //! start, r in thesis 3.2. What is reported is for how much of the time so many nodes ran job B.
 //!
+//! Under a preset as the kernel has it the gate is told what the kernel would tell it, a mean time slice being as long as the
+//! policy's: see [`kernel`].
+//!
 //! The thesis counts iterations in which the simulator was in a state; here time is continuous, so that the gate `always`
 //! is exactly the Markov chain of [`markov`](super::markov).
 
+mod kernel;
+
+use self::kernel::Account;
 use super::engine::{self, Model, Queue};
 use super::markov::Rates;
 use super::policy::NOTHING;
@@ -36,6 +42,8 @@ pub struct Setup {
     /// Whether the low bits of an epoch are the number of the node that counted it. The thesis's simulation has bare
     /// counters, and says that an implementation must not (3.3).
     pub node_numbers: bool,
+    /// The policy is the kernel's: so many of its ns are a cycle.
+    pub kernel_cycle_ns: Option<f64>,
 }
 
 /// A policy that takes each arrival as a demand, with this gate of `policies/policy.h` and h in cycles.
@@ -84,6 +92,7 @@ struct Node {
     epoch: u64,
     since_ns: u64,
     ran_ns: [u64; 2],
+    account: Account,
 }
 
 struct Dynamic<'a> {
@@ -100,7 +109,14 @@ struct Dynamic<'a> {
 impl Dynamic<'_> {
     fn new(setup: &Setup, seed: u64) -> Dynamic<'_> {
         let mut random = Random::new(seed, 0);
-        let node = |_| Node { job: random.below(2) as usize, turn: 0, epoch: 0, since_ns: 0, ran_ns: [0; 2] };
+        let node = |_| Node {
+            job: random.below(2) as usize,
+            turn: 0,
+            epoch: 0,
+            since_ns: 0,
+            ran_ns: [0; 2],
+            account: Account::NEW,
+        };
         let nodes: Vec<Node> = (0..setup.nodes).map(node).collect();
         let on_b = nodes.iter().filter(|node| node.job == 1).count();
         let in_state_ns = vec![0; nodes.len() + 1];
@@ -130,6 +146,9 @@ impl Dynamic<'_> {
     fn switch(&mut self, node: usize, for_message: bool, queue: &mut Queue<Acts>) {
         let now_ns = queue.now_ns();
         self.count(now_ns);
+        if let Some(cycle_ns) = self.setup.kernel_cycle_ns {
+            kernel::ran(&mut self.nodes[node], &self.setup.policy, now_ns, cycle_ns);
+        }
         let it = &mut self.nodes[node];
         it.ran_ns[it.job] += now_ns - it.since_ns;
         (it.since_ns, it.job, it.turn) = (now_ns, 1 - it.job, it.turn.wrapping_add(1));
@@ -163,7 +182,14 @@ impl Dynamic<'_> {
             node_epoch: it.epoch,
             ..native::IDLE_DEMAND
         };
-        if native::grants(native::decide(&self.setup.policy, &demand)) {
+        let demand = match self.setup.kernel_cycle_ns {
+            Some(cycle_ns) => kernel::demand(it, &self.setup.policy, demand, cycle_ns),
+            None => demand,
+        };
+        let granted = native::grants(native::decide(&self.setup.policy, &demand));
+        let waits = self.nodes[node].job;
+        self.nodes[to].account.asked(waits, granted, demand.now_ns);
+        if granted {
             self.nodes[to].epoch = native::epoch_adopt(demand.node_epoch, demand.message_epoch);
             self.switch(to, true, queue);
         }

@@ -2,8 +2,8 @@
 //! A CPU: it idles, switches to a task or runs one, and its local scheduler says to which.
 //!
 //! A switch takes its time, cannot be cut short, and is due whenever the task that comes is not the one whose context is
-//! loaded. So a task that slept while the CPU idled goes on at once, and who becomes urgent during a switch waits for it
-//! and for another one (Dusseau, Figure 7).
+//! loaded. So a task that slept while the CPU idled goes on at once (unless a model has a wake-up take a
+//! switch), and who becomes urgent during a switch waits for it and for another one (Dusseau, Figure 7).
 
 use super::engine::NEVER_NS;
 use super::local::{LocalScheduler, Slot};

@@ -30,6 +30,8 @@ pub enum Wakeup {
     /// It gets the level of one that returns from sleep, and when it has its turn spins for W before it sleeps again
     /// (Arpaci-Dusseau 4, note 5).
     Ordinary,
+    /// The same, and it takes W on an idle CPU too, whoever ran last there (Arpaci-Dusseau 3.1, 3.3).
+    Charged,
 }
 
 /// Which local scheduler each CPU has.

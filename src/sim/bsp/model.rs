@@ -5,8 +5,8 @@
 //! then. One that sleeps is woken to handle it, before all others on its CPU; if it still has not got what it waits for, it
 //! sleeps again, else it has its own priority again and the local scheduler says who goes on (3.3).
 
-use super::Setup;
 use super::process::{Barrier, Process};
+use super::{Setup, Wakeup};
 use crate::sim::engine::{Lane, Model, NEVER_NS, Queue};
 use crate::sim::jobs::Step;
 use crate::sim::local::{LocalScheduler, UPDATE_NS};
@@ -128,9 +128,16 @@ impl<'a, S: LocalScheduler + Clone> Bsp<'a, S> {
     /// The CPU is free: whoever is next has it.
     pub(super) fn next(&mut self, node: usize, queue: &mut Queue<Event>) {
         let (it, switch_ns) = (&mut self.nodes[node], self.setup.costs.switch_ns);
+        // "Waking a process on a message arrival" may take W there too, whoever ran last (Arpaci-Dusseau 4; 3.3 of an idle processor).
+        let wakes = it.mode == Mode::Idle && self.setup.wakeup == Wakeup::Charged;
         if let Some(timer) = it.take_next(queue.now_ns(), switch_ns) {
             queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
         } else if let Mode::Running(slot) = it.mode {
+            if wakes {
+                let timer = it.switch_to(slot, queue.now_ns(), switch_ns);
+                queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
+                return;
+            }
             self.resume(node, slot, queue);
         }
     }

@@ -30,9 +30,14 @@ pub struct ZhangArgs {
     #[arg(long, value_name = "WL")]
     pub workload: Option<Workload>,
 
-    /// The strategy: a preset, as `policy list` shows them, without its gate.
+    /// The strategy: a preset, as `policy list` shows them, without its gate unless --as-kernel is given.
     #[arg(long, value_name = "PRESET", default_value = "pb")]
     pub policy: String,
+
+    /// The preset as the kernel has it: with its gate, epochs and residual slices, and its own spin rule. It may have changes:
+    /// dcs-sb+gate=rate.
+    #[arg(long)]
+    pub as_kernel: bool,
 
     /// The multiprogramming level: processes that a node takes at a time, 1 to 1024.
     #[arg(long, value_name = "N", default_value = "5", value_parser = |s: &str| LEVEL.parse(s), allow_hyphen_values = true)]
@@ -68,8 +73,9 @@ pub struct ZhangArgs {
     pub exchanges: u32,
 
     /// How long a process spins before it sleeps or yields, in us, 0 to 1000000; policies whose processes spin on have none.
-    #[arg(long, value_name = "US", default_value = "200", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
-    pub spin_us: f64,
+    /// [default: 200]
+    #[arg(long, value_name = "US", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
+    pub spin_us: Option<f64>,
 
     /// What jobs ask for of all that the nodes have, 0.01 to 10: size times execution time over nodes times time.
     /// [default: 0.6]

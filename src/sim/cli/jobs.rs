@@ -46,6 +46,8 @@ pub enum WakeupName {
     Urgent,
     /// It has the level of one that returns from sleep, and spins for W (Arpaci-Dusseau 4).
     Ordinary,
+    /// The same, and it takes W on an idle CPU too, whoever ran last there (Arpaci-Dusseau 3.1, 3.3).
+    Charged,
 }
 
 /// Bulk-synchronous jobs under implicit scheduling, against ideal coscheduling (Dusseau 1996; Arpaci-Dusseau 5.1). Prints
@@ -111,6 +113,11 @@ pub struct ContinuousArgs {
 /// What all models of jobs have: machines, messages, how long, how often.
 #[derive(Args, Clone, Debug)]
 pub struct ClusterArgs {
+    /// Instead of a wait rule, a preset, with changes if need be: local, implicit, sb, sb+spin=adaptive-global. One that boosts
+    /// anybody has no place in this model.
+    #[arg(long, value_name = "PRESET", conflicts_with_all = ["wait", "spin_us", "barrier_spin_us"])]
+    pub policy: Option<String>,
+
     /// L, from one node to another, in us, 0 to 1000000.
     #[arg(long, value_name = "US", default_value = "10", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
     pub latency_us: f64,

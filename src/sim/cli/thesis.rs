@@ -69,6 +69,11 @@ pub struct DynamicArgs {
     #[arg(long, value_enum, value_name = "GATE", default_value = "epochs")]
     pub algorithm: Algorithm,
 
+    /// Instead of a gate, a preset as the kernel has it, with changes if need be: dcs-sb+gate=rate. A mean time slice is then as
+    /// long as its own, and its gate knows what the kernel's does.
+    #[arg(long, value_name = "PRESET", conflicts_with_all = ["algorithm", "h_cycles", "node_numbers"])]
+    pub policy: Option<String>,
+
     /// N, nodes and processes of each job, 1 to 65536.
     #[arg(long, value_name = "N", default_value = "64", value_parser = |s: &str| NODES.parse(s), allow_hyphen_values = true)]
     pub nodes: u32,

@@ -21,6 +21,9 @@ impl Cluster<'_> {
         let it = &mut self.cpus[node].node;
         it.local.reset(slot);
         it.local.arrive(slot);
+        if let Some(gate) = self.gates.get_mut(node) {
+            gate.enters(slot, queue.now_ns());
+        }
         if it.mode == Mode::Idle {
             self.next(node, queue);
         }
@@ -38,7 +41,12 @@ impl Cluster<'_> {
             return;
         }
         it.local.wake(slot, false);
-        if it.mode == Mode::Idle {
+        let idle = it.mode == Mode::Idle;
+        if !self.gates.is_empty() {
+            let waited = self.task(self.place_of(node, slot)).receives();
+            self.gates[node].wakes(slot, waited, queue.now_ns());
+        }
+        if idle {
             self.next(node, queue);
         }
     }
@@ -48,6 +56,10 @@ impl Cluster<'_> {
         if self.setup.is_gang() {
             return self.cpus[node].node.idle(queue.now_ns());
         }
+        self.settle(node, queue.now_ns());
+        if let Some(gate) = self.gates.get_mut(node) {
+            gate.sleeps(slot, queue.now_ns());
+        }
         self.cpus[node].node.local.sleep(slot);
         self.next(node, queue);
     }
@@ -55,11 +67,23 @@ impl Cluster<'_> {
     /// The CPU is free: whoever is next has it.
     pub(super) fn next(&mut self, node: usize, queue: &mut Queue<Event>) {
         let (it, switch_ns) = (&mut self.cpus[node].node, self.setup.costs.switch_ns);
-        if let Some(timer) = it.take_next(queue.now_ns(), switch_ns) {
+        let timer = it.take_next(queue.now_ns(), switch_ns);
+        if let (Some(gate), Mode::Switching(slot) | Mode::Running(slot)) = (self.gates.get_mut(node), it.mode) {
+            gate.takes(slot, node as u32);
+        }
+        if let Some(timer) = timer {
             queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
         } else if let Mode::Running(slot) = it.mode {
             self.resume(node, slot, queue);
         }
+    }
+
+    /// The gate's accounts of the running process are brought up to now. True: it was boosted, for so long and no longer.
+    pub(super) fn settle(&mut self, node: usize, now_ns: u64) -> bool {
+        let Some(gate) = self.gates.get_mut(node) else { return false };
+        let it = &mut self.cpus[node].node;
+        let Mode::Running(slot) = it.mode else { return false };
+        !gate.ran(slot, it.charge(now_ns), now_ns)
     }
 
     /// The running process makes way, with what is left of its step.

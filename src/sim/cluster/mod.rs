@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod dispatch;
+mod gate;
 mod model;
 mod place;
 mod steps;
@@ -61,6 +62,12 @@ impl Setup {
         self.policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_GANG
     }
 
+    /// Whether a boost may be denied, or be a short one.
+    fn has_gate(&self) -> bool {
+        let policy = &self.policy;
+        policy.gate != intf::cosched_gate_COSCHED_GATE_ALWAYS || policy.epochs != 0 || policy.residual_slice != 0
+    }
+
     /// Whether a process that waits leaves its CPU after a while. Programs poll their endpoints here, so who "spins before it
     /// sleeps" spins.
     fn leaves_cpu(&self) -> bool {
@@ -85,13 +92,24 @@ impl Setup {
 /// One line that has the names of all, if there is no such preset.
 pub fn policy_of(name: &str, costs: &Costs, spin_ns: u64, quantum_ns: u64) -> Result<cosched_policy, String> {
     const OWN_SPIN: [&str; 2] = ["implicit", "cc"];
-    let us = |ns: u64| ns as f64 / 1e3;
-    let node =
-        calibration::Costs { latency_us: us(costs.latency_ns), overhead_us: 0.0, switch_us: us(costs.switch_ns) };
-    let preset = presets::find(name)?.policy.to_bpf(&node);
+    let preset = presets::find(name)?.policy.to_bpf(&node_costs(costs));
     let spin = if OWN_SPIN.contains(&name) { preset.spin } else { intf::cosched_spin_COSCHED_SPIN_FIXED };
     let gate = intf::cosched_gate_COSCHED_GATE_ALWAYS;
     Ok(cosched_policy { spin, spin_ns, gate, epochs: 0, residual_slice: 0, quantum_ns, ..preset })
+}
+
+/// The policy called `name`, a preset with changes if need be (`dcs-sb+gate=rate`), as the kernel has it: with its gate, its epochs
+/// and its own spin rule, which reckons with `costs`.
+///
+/// # Errors
+/// One line, if the loader would refuse it.
+pub fn kernel_policy_of(name: &str, costs: &Costs, quantum_ns: u64) -> Result<cosched_policy, String> {
+    Ok(cosched_policy { quantum_ns, ..presets::changed(name)?.to_bpf(&node_costs(costs)) })
+}
+
+fn node_costs(costs: &Costs) -> calibration::Costs {
+    let us = |ns: u64| ns as f64 / 1e3;
+    calibration::Costs { latency_us: us(costs.latency_ns), overhead_us: 0.0, switch_us: us(costs.switch_ns) }
 }
 
 /// What one run has found. Means are over the jobs that count.

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use super::Setup;
+use super::gate::{Gate, Stamp};
 use super::place::Slots;
 use super::task::{Iteration, Task};
 use super::workload::JobSpec;
@@ -36,7 +37,7 @@ pub enum Event {
     /// The next job comes.
     Arrives,
     /// A message comes, from the neighbour on this side.
-    Message { place: u32, side: u8 },
+    Message { place: u32, side: u8, stamp: Stamp },
     /// An interrupt for a process of this job has been dealt with.
     Interrupt { place: u32, job: u32 },
     /// A disk has done its part.
@@ -76,6 +77,8 @@ pub struct Cluster<'a> {
     pub(super) setup: &'a Setup,
     pub(super) seed: u64,
     pub(super) cpus: Vec<Cpu>,
+    /// What the policy's gate is to know, by node; nothing, if it has none.
+    pub(super) gates: Vec<Gate>,
     pub(super) tasks: Vec<Option<Task>>,
     pub(super) jobs: Vec<Job>,
     pub(super) slots: Slots,
@@ -105,6 +108,7 @@ impl<'a> Cluster<'a> {
             setup,
             seed,
             cpus: vec![cpu; setup.nodes as usize],
+            gates: vec![Gate::new(&setup.policy, level); if setup.has_gate() { setup.nodes as usize } else { 0 }],
             tasks: vec![None; setup.nodes as usize * level],
             jobs: specs.iter().map(job).collect(),
             slots: Slots::new(setup.nodes, setup.level),
@@ -225,7 +229,7 @@ impl Model for Cluster<'_> {
             Event::Tick { node } => self.tick(node as usize, queue),
             Event::Second { node } => self.second(node as usize, queue),
             Event::Arrives => self.arrives(queue),
-            Event::Message { place, side } => self.message(place, usize::from(side), queue),
+            Event::Message { place, side, stamp } => self.message(place, usize::from(side), stamp, queue),
             Event::Interrupt { place, job } => self.interrupt(place, job, queue),
             Event::IoDone { place } => self.io_done(place, queue),
             Event::Turn => self.turn(queue),

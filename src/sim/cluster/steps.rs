@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a process does while it has the CPU, and how it waits: the columns of Zhang's Table 1.
 
+use super::gate::Stamp;
 use super::model::{Cluster, Event, SPINS};
 use super::task::Step;
 use crate::bpf::intf;
@@ -68,12 +69,14 @@ impl Cluster<'_> {
         let task = self.task(place);
         task.exchanges_left = task.exchanges_left.saturating_sub(1);
         let (neighbours, exchange_ns) = (task.neighbours, task.iteration.exchange_ns);
+        let rest_ns = self.cpus[node].node.local.rest_ns(slot);
+        let stamp = self.gates.get(node).map_or_else(Stamp::default, |gate| gate.stamp(rest_ns));
         let sent_ns = &mut self.cpus[node].sent_ns;
         for (side, to) in neighbours.into_iter().enumerate().rev() {
             if let Some(to) = to {
                 *sent_ns = now_ns.max(*sent_ns) + latency_ns;
                 // It comes from the other side.
-                queue.at(*sent_ns, Event::Message { place: to, side: 1 - side as u8 });
+                queue.at(*sent_ns, Event::Message { place: to, side: 1 - side as u8, stamp });
             }
         }
         if neighbours.iter().all(Option::is_none) {

@@ -23,7 +23,8 @@ impl Cluster<'_> {
             Mode::Idle => None,
         };
         let Some(slot) = self.running(node) else { return };
-        let expired = self.cpus[node].node.local.tick(slot);
+        let boost_over = self.settle(node, queue.now_ns());
+        let expired = self.cpus[node].node.local.tick(slot) || boost_over;
         let is_periodic = self.setup.policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
         let boosted = if is_periodic {
             let (boosted, looked) = self.choice(node, slot, true);
@@ -32,7 +33,8 @@ impl Cluster<'_> {
         } else {
             None
         };
-        let boosted = boosted.filter(|&boosted| boosted != slot && self.grants(queue.now_ns()));
+        let boosted = boosted.filter(|&boosted| boosted != slot && self.grants(node, boosted, queue.now_ns()));
+        self.asks_again(node, queue.now_ns());
         if !expired && boosted.is_none() && !self.cpus[node].node.local.outranks(slot) {
             return;
         }
@@ -43,6 +45,10 @@ impl Cluster<'_> {
         } else {
             local.preempt(slot)
         }
+        if let Some(gate) = self.gates.get_mut(node) {
+            gate.stops(slot);
+        }
+        let local = &mut self.cpus[node].node.local;
         if let Some(boosted) = boosted {
             local.boost(boosted);
             self.puts_off(node, self.setup.costs.move_ns);
@@ -86,7 +92,7 @@ impl Cluster<'_> {
         let local = &mut self.cpus[node].node.local;
         local.drop_below_all(slot);
         let mut moves = 1;
-        if let Some(chosen) = chosen.filter(|_| self.grants(queue.now_ns())) {
+        if let Some(chosen) = chosen.filter(|&chosen| self.grants(node, chosen, queue.now_ns())) {
             self.cpus[node].node.local.boost(chosen);
             moves += 1;
         }

@@ -46,6 +46,11 @@ impl Feedback {
         self.set(slot, TOP);
     }
 
+    /// What is left of the quantum of `slot`, in ns.
+    pub fn rest_ns(&self, slot: Slot) -> u64 {
+        u64::from(self.tasks[slot as usize].ticks_left) * TICK_NS
+    }
+
     /// `slot`, which runs, goes to the level below that of the lowest in the queue, if there is one: what a yield does (2.4.2).
     pub fn drop_below_all(&mut self, slot: Slot) {
         if let Some(lowest) = self.queue.bottom() {

@@ -89,7 +89,15 @@ fn setup(gate: u32, messages_per_slice: f64) -> Setup {
     let switches = 0.375 / messages_per_slice;
     let rates = [Rates { switches, messages: 0.25 }, Rates { switches, messages: 0.5 }];
     let policy = dynamic::policy(gate, -1000.0);
-    Setup { nodes: NODES, cycles: CYCLES, warmup: CYCLES / 10, rates, policy, node_numbers: false }
+    Setup {
+        nodes: NODES,
+        cycles: CYCLES,
+        warmup: CYCLES / 10,
+        rates,
+        policy,
+        node_numbers: false,
+        kernel_cycle_ns: None,
+    }
 }
 
 struct Slices {

@@ -21,6 +21,8 @@ const EXECUTION_S: f64 = 1.0;
 /// A context switch, and one of all nodes together, in us (Table 3).
 const SWITCH_US: f64 = 200.0;
 const GANG_SWITCH_US: f64 = 2000.0;
+/// Slightly more than a message takes, in us (2.4.1).
+const SPIN_US: f64 = 200.0;
 /// A move between queues and a look at an endpoint, in us (Table 3).
 const MOVE_US: f64 = 3.0;
 const CHECK_US: f64 = 2.0;
@@ -133,8 +135,18 @@ fn setup(args: &ZhangArgs) -> Result<Setup> {
         check_ns: ns(CHECK_US),
     };
     let quantum_ns = u64::from(args.quantum_ms) * 1_000_000;
-    let policy = cluster::policy_of(&args.policy, &costs, ns(args.spin_us), quantum_ns);
-    let policy = policy.map_err(|error| usage(format!("--policy: {error}")))?;
+    if let (true, Some(us)) = (args.as_kernel, args.spin_us) {
+        return Err(usage(format!(
+            "--spin-us: it has no effect with --as-kernel, where processes spin by the rule of the preset (leave it out, or change a fixed spin by --policy sb+spin_us={us})"
+        )));
+    }
+    let policy = match args.as_kernel {
+        true => cluster::kernel_policy_of(&args.policy, &costs, quantum_ns),
+        false => cluster::policy_of(&args.policy, &costs, ns(args.spin_us.unwrap_or(SPIN_US)), quantum_ns),
+    };
+    let hint =
+        if args.policy.contains('+') && !args.as_kernel { " (changes of presets go with --as-kernel)" } else { "" };
+    let policy = policy.map_err(|error| usage(format!("--policy: {error}{hint}")))?;
     let setup = Setup {
         nodes: args.nodes,
         level: args.mpl,

@@ -10,6 +10,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::{cpu_seconds, print_line, run_seed};
+use crate::axes::{Arrival, Spin, Wait};
+use crate::presets;
 use crate::report::usage;
 use crate::sim::bsp::{self, Breakdown, Outcome, Scheduler, Setup, Wakeup};
 use crate::sim::cli::{BspArgs, ClusterArgs, ContinuousArgs, Runs, SchedulerName, Ticks, WakeupName};
@@ -148,14 +150,58 @@ fn setup(mut program: Program, wait: WaitRule, wakeup: WakeupName, cluster: &Clu
         costs,
         wait,
         scheduler: scheduler(cluster)?,
-        wakeup: if wakeup == WakeupName::Urgent { Wakeup::Urgent } else { Wakeup::Ordinary },
+        wakeup: match wakeup {
+            WakeupName::Urgent => Wakeup::Urgent,
+            WakeupName::Ordinary => Wakeup::Ordinary,
+            WakeupName::Charged => Wakeup::Charged,
+        },
         aligned: cluster.ticks == Ticks::Aligned,
         has_clocks: true,
         spread_roots: cluster.spread_roots,
     })
 }
 
+/// The wait rule of the policy that is asked for, if any, and how long it spins where that is fixed, in us.
+///
+/// # Errors
+/// One line, if there is no such policy, or it does anything but have processes wait.
+fn wait_of(policy: &str) -> Result<(WaitRule, Option<f64>)> {
+    let choices = presets::changed(policy).map_err(|error| usage(format!("--policy: {error}")))?.choices;
+    let misses = match (choices.arrival, choices.wait) {
+        (Some(Arrival::Gang), _) => "it is what the slowdown is measured against, so that it would be 1",
+        (Some(Arrival::Demand | Arrival::Periodic), _) => {
+            "it boosts who waits for a CPU, which the levels of these schedulers know nothing of"
+        }
+        (_, Some(Wait::SpinYield)) => {
+            "its processes put others first, which the levels of these schedulers know nothing of"
+        }
+        (_, Some(Wait::Busy)) => return Ok((WaitRule::Busy, None)),
+        _ => {
+            let rule = match choices.spin {
+                Some(Spin::Fixed) => WaitRule::Fixed,
+                Some(Spin::Baseline) => WaitRule::Baseline,
+                Some(Spin::Conditional) => WaitRule::Conditional,
+                Some(Spin::AdaptiveLocal) => WaitRule::AdaptiveLocal,
+                Some(Spin::AdaptiveGlobal) => WaitRule::AdaptiveGlobal,
+                Some(Spin::Immediate) | None => WaitRule::Immediate,
+            };
+            return Ok((rule, choices.spin_us.map(f64::from).filter(|_| rule == WaitRule::Fixed)));
+        }
+    };
+    Err(usage(format!(
+        "--policy: '{policy}' makes no sense in this model: {misses} (choose local, sb or implicit, or another model: sim shared, sim cluster)"
+    )))
+}
+
+/// The wait rule, and what the flags say of all else.
+fn with_policy(wait: WaitRule, cluster: &ClusterArgs) -> Result<(WaitRule, ClusterArgs)> {
+    let Some(policy) = &cluster.policy else { return Ok((wait, cluster.clone())) };
+    let (wait, spin_us) = wait_of(policy)?;
+    Ok((wait, ClusterArgs { spin_us, ..cluster.clone() }))
+}
+
 fn bsp_setup(args: &BspArgs) -> Result<Setup> {
+    let (wait, cluster) = with_policy(args.wait, &args.cluster)?;
     let program = Program {
         pattern: args.pattern,
         processes: args.cluster.nodes,
@@ -164,7 +210,7 @@ fn bsp_setup(args: &BspArgs) -> Result<Setup> {
         gap_ns: ns(args.gap_us),
         iterations: 1,
     };
-    setup(program, args.wait, args.wakeup, &args.cluster)
+    setup(program, wait, args.wakeup, &cluster)
 }
 
 fn continuous_setup(args: &ContinuousArgs) -> Result<Setup> {
@@ -174,11 +220,12 @@ fn continuous_setup(args: &ContinuousArgs) -> Result<Setup> {
             args.gap_us, args.interval_us
         )));
     }
+    let (wait, cluster) = with_policy(args.wait, &args.cluster)?;
     let barriers = [WaitRule::Oracle, WaitRule::AdaptiveLocal, WaitRule::AdaptiveGlobal];
-    if barriers.contains(&args.wait) {
+    if barriers.contains(&wait) {
+        let flag = if cluster.policy.is_some() { "policy" } else { "wait" };
         return Err(usage(format!(
-            "--wait: '{}' goes by what barriers teach, of which these jobs have hardly any (choose immediate, fixed, baseline or conditional)",
-            args.wait
+            "--{flag}: '{wait}' goes by what barriers teach, of which these jobs have hardly any (choose immediate, fixed, baseline or conditional)"
         )));
     }
     let program = Program {
@@ -189,7 +236,7 @@ fn continuous_setup(args: &ContinuousArgs) -> Result<Setup> {
         gap_ns: ns(args.gap_us),
         iterations: 1,
     };
-    setup(program, args.wait, args.wakeup, &args.cluster)
+    setup(program, wait, args.wakeup, &cluster)
 }
 
 fn jobs_view(setup: &Setup, outcomes: &[Outcome], seconds: f64) -> JobsView {

@@ -9,7 +9,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::{cpu_seconds, print_line, run_seed};
-use crate::bpf::intf;
+use crate::bpf::intf::{self, cosched_policy};
+use crate::calibration::Costs;
+use crate::presets;
 use crate::report::usage;
 use crate::sim::cli::{Algorithm, DynamicArgs, MarkovArgs};
 use crate::sim::dynamic::{self, Occupancy};
@@ -119,14 +121,48 @@ fn dynamic_setup(args: &DynamicArgs) -> Result<dynamic::Setup> {
     }
     let a = Rates { switches: args.qs_a, messages: args.qm_a };
     let b = Rates { switches: args.qs_b, messages: args.qm_b };
+    let (policy, kernel_cycle_ns) = match &args.policy {
+        Some(name) => kernel_policy(args, name).map(|(policy, cycle_ns)| (policy, Some(cycle_ns)))?,
+        None => (dynamic::policy(gate, args.h_cycles), None),
+    };
     Ok(dynamic::Setup {
         nodes: args.nodes,
         cycles: args.cycles,
         warmup,
         rates: [a, b],
-        policy: dynamic::policy(gate, args.h_cycles),
-        node_numbers: args.node_numbers,
+        policy,
+        node_numbers: args.node_numbers || args.policy.is_some(),
+        kernel_cycle_ns,
     })
+}
+
+/// The policy called `name`, and how many of its ns are a cycle.
+fn kernel_policy(args: &DynamicArgs, name: &str) -> Result<(cosched_policy, f64)> {
+    let costs = Costs { latency_us: 0.0, overhead_us: 0.0, switch_us: 0.0 };
+    let policy = presets::changed(name).map_err(|error| usage(format!("--policy: {error}")))?.to_bpf(&costs);
+    let misses = match (policy.arrival, policy.wait) {
+        (intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND, _) => None,
+        (intf::cosched_arrival_COSCHED_ARRIVAL_NONE, intf::cosched_wait_COSCHED_WAIT_BUSY) => None,
+        (intf::cosched_arrival_COSCHED_ARRIVAL_NONE, _) => {
+            Some("how processes wait is all that it says, and they never do here")
+        }
+        (intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC, _) => {
+            Some("it looks for who is in a receive, and nobody is in one here")
+        }
+        _ => Some("clocks have all nodes switch at once, so they never run different jobs"),
+    };
+    if let Some(misses) = misses {
+        return Err(usage(format!(
+            "--policy: '{name}' makes no sense in this model: {misses} (choose one whose arrival is demand, or another model: sim shared, sim cluster)"
+        )));
+    }
+    let switches = (args.qs_a + args.qs_b) / 2.0;
+    if switches == 0.0 {
+        return Err(usage(
+            "--policy: without spontaneous switches there is no time slice to be as long as the policy's (choose --qs-a above 0)",
+        ));
+    }
+    Ok((policy, policy.slice_ns as f64 * switches))
 }
 
 fn dynamic_view(args: &DynamicArgs, runs: &[Occupancy], seconds: f64) -> DynamicView {
@@ -135,7 +171,7 @@ fn dynamic_view(args: &DynamicArgs, runs: &[Occupancy], seconds: f64) -> Dynamic
     let events: u64 = runs.iter().map(|run| run.events).sum();
     let switches = (args.qs_a + args.qs_b) / 2.0;
     DynamicView {
-        algorithm: format!("{:?}", args.algorithm).to_lowercase(),
+        algorithm: args.policy.clone().unwrap_or_else(|| format!("{:?}", args.algorithm).to_lowercase()),
         nodes: args.nodes,
         messages_per_slice: (switches > 0.0).then(|| (args.qm_a + args.qm_b) / 2.0 / switches),
         coscheduled: estimate(&Occupancy::coscheduled),
