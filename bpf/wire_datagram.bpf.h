@@ -225,6 +225,8 @@ static u32 *told_to(const struct cosched_wire_flow *flow)
 	struct cosched_wire_flow back = {};
 	u32 to[4], none = 0, *told;
 
+	if (wire_is_own(flow))
+		return NULL;
 	__builtin_memcpy(to, flow->to, sizeof(to));
 	told = bpf_map_lookup_elem(&wire_told, to);
 	if (told)

@@ -132,17 +132,17 @@ static inline u64 wire_siphash(const u64 *words, u32 count, const struct cosched
 static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_flow *flow,
 				   const struct cosched_wire_key *key)
 {
-	union {
-		struct cosched_wire_signed fields;
-		u64 words[sizeof(struct cosched_wire_signed) / 8];
-	} text = { .fields = { .flow = *flow, .length = 46 } };
+	struct cosched_wire_signed text = { .flow = *flow, .length = 46 };
+	u64 words[sizeof(text) / 8];
 	u32 i;
 
 	for (i = 0; i < 8; i++)
-		text.fields.epoch[i] = option[4 + i];
-	text.fields.slice[0] = option[12];
-	text.fields.slice[1] = option[13];
-	return wire_siphash(text.words, sizeof(text.words) / 8, key);
+		text.epoch[i] = option[4 + i];
+	text.slice[0] = option[12];
+	text.slice[1] = option[13];
+	/* Not by a pointer of the other type: the compiler takes what that leads to for something else. */
+	__builtin_memcpy(words, &text, sizeof(words));
+	return wire_siphash(words, sizeof(words) / 8, key);
 }
 
 /* How long the option is, in bytes. */
