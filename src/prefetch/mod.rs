@@ -16,7 +16,7 @@ use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf::cosched_prefetch;
-use crate::wire::settings::{Key, Network, WireSettings};
+use crate::wire::settings::{Key, Network, WireSettings, mapped};
 use settings::PrefetchSettings;
 
 /// The port where other nodes ask for tasks of this one. It outlives restarts of the scheduler.
@@ -70,11 +70,7 @@ pub struct PrefetchView {
 
 /// An address as it stands in a flow: as on the wire, IPv4 as ::ffff:a.b.c.d.
 fn to_words(address: IpAddr) -> [u32; 4] {
-    let octets = match address {
-        IpAddr::V4(ipv4) => ipv4.to_ipv6_mapped(),
-        IpAddr::V6(ipv6) => ipv6,
-    }
-    .octets();
+    let octets = mapped(address).octets();
     [0, 4, 8, 12].map(|at| u32::from_ne_bytes(octets[at..at + 4].try_into().expect("4 bytes")))
 }
 

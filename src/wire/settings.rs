@@ -81,7 +81,8 @@ impl Network {
     }
 }
 
-fn mapped(address: IpAddr) -> Ipv6Addr {
+/// An address as IPv6, IPv4 as ::ffff:a.b.c.d.
+pub fn mapped(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(ipv4) => ipv4.to_ipv6_mapped(),
         IpAddr::V6(ipv6) => ipv6,

@@ -130,14 +130,13 @@ impl<'a, S: LocalScheduler + Clone> Bsp<'a, S> {
         let (it, switch_ns) = (&mut self.nodes[node], self.setup.costs.switch_ns);
         // "Waking a process on a message arrival" may take W there too, whoever ran last (Arpaci-Dusseau 4; 3.3 of an idle processor).
         let wakes = it.mode == Mode::Idle && self.setup.wakeup == Wakeup::Charged;
-        if let Some(timer) = it.take_next(queue.now_ns(), switch_ns) {
+        let timer = it.take_next(queue.now_ns(), switch_ns).or_else(|| match it.mode {
+            Mode::Running(slot) if wakes => Some(it.switch_to(slot, queue.now_ns(), switch_ns)),
+            _ => None,
+        });
+        if let Some(timer) = timer {
             queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
         } else if let Mode::Running(slot) = it.mode {
-            if wakes {
-                let timer = it.switch_to(slot, queue.now_ns(), switch_ns);
-                queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
-                return;
-            }
             self.resume(node, slot, queue);
         }
     }

@@ -6,9 +6,7 @@
 //! tasks and never asked for the next one. The rest is as `bpf/demand.bpf.h` has it, but for what the feedback queue does in its
 //! own way: boosts that were cut short are not resumed, and levels that fall take the place of the limit on boosts in a row.
 
-use crate::bpf::intf::{
-    self, COSCHED_SCALE_SHIFT, COSCHED_WINDOW_CREDIT, cosched_demand, cosched_policy, cosched_window,
-};
+use crate::bpf::intf::{COSCHED_SCALE_SHIFT, cosched_demand, cosched_policy, cosched_window};
 use crate::native;
 use crate::sim::local::{Fair, LocalScheduler, MIN_REST_NS};
 
@@ -61,9 +59,7 @@ pub struct Gate {
 impl Gate {
     /// Of a CPU with so many slots and nobody in them.
     pub fn new(policy: &cosched_policy, slots: usize) -> Gate {
-        let credit = if policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO { COSCHED_WINDOW_CREDIT } else { 1 };
-        let fair = Fair::new(slots, policy.slice_ns);
-        let fair = fair.clone().with(fair.tick_ns(), credit);
+        let fair = Fair::under(policy, slots);
         let (policy, tasks) = (*policy, vec![NEW; slots]);
         Gate { policy, fair, tasks, nr_runnable: 0, share_clock: 0, share_ns: 0, epoch: 0, epoch_slot: None }
     }
@@ -206,7 +202,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Two tasks of which the first runs for `turns` ms, and asks for the second one after it has run for so long.
+    /// Two tasks of which the first runs for so long, and the second for twice as long; then it is asked for again.
     fn asked(policy: &str, ms: u64) -> (Gate, bool) {
         let costs = Costs { latency_us: 0.0, overhead_us: 0.0, switch_us: 0.0 };
         let mut gate = Gate::new(&presets::changed(policy).unwrap().to_bpf(&costs), 2);

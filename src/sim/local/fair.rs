@@ -8,6 +8,7 @@
 //! runnable, behind everybody else (`bpf/park.bpf.h`).
 
 use super::{LocalScheduler, Slot};
+use crate::bpf::intf::{self, COSCHED_WINDOW_CREDIT, cosched_policy};
 
 const TICK_NS: u64 = 1_000_000;
 const MAX_WAIT_NS: i64 = 1_500_000_000;
@@ -55,6 +56,14 @@ pub struct Fair {
 }
 
 impl Fair {
+    /// Of a CPU with this many slots under `policy`: with the gate `auto` the kernel lets one that waited for a message keep
+    /// `COSCHED_WINDOW_CREDIT` slices of credit, else one.
+    pub fn under(policy: &cosched_policy, slots: usize) -> Self {
+        let is_auto = policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO;
+        let credit = if is_auto { i64::from(COSCHED_WINDOW_CREDIT) } else { 1 };
+        Fair { credit, ..Fair::new(slots, policy.slice_ns) }
+    }
+
     /// Of a CPU with this many slots.
     pub fn new(slots: usize, slice_ns: u64) -> Self {
         let slice_ns = slice_ns as i64;
@@ -63,10 +72,9 @@ impl Fair {
         Fair { tasks, slice_ns, tick_ns: TICK_NS as i64, credit: 1, clock: 0, queue }
     }
 
-    /// The same with other ticks, in ns, and so many slices of credit for one that slept: under the gate `auto` the kernel lets
-    /// one that waited for a message keep `COSCHED_WINDOW_CREDIT`.
-    pub fn with(self, tick_ns: u64, credit: u32) -> Self {
-        Fair { tick_ns: tick_ns as i64, credit: i64::from(credit), ..self }
+    /// The same with ticks of so many ns.
+    pub fn with_ticks(self, tick_ns: u64) -> Self {
+        Fair { tick_ns: tick_ns as i64, ..self }
     }
 
     /// Who waits, in the order in which they run.

@@ -7,7 +7,7 @@
 use super::program::Pattern;
 use super::task::{Step, Task};
 use super::{Setup, is_gang};
-use crate::bpf::intf::{self, COSCHED_WINDOW_CREDIT, cosched_policy};
+use crate::bpf::intf::cosched_policy;
 use crate::native;
 use crate::sim::engine::{Lane, Model, Queue};
 use crate::sim::local::{Fair, LocalScheduler};
@@ -157,9 +157,7 @@ impl<'a> Shared<'a> {
 
 fn cpu(setup: &Setup, node: usize, random: &mut Random) -> Cpu {
     let policy = setup.policy_of(node);
-    let is_auto = policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO;
-    let credit = if is_auto { COSCHED_WINDOW_CREDIT } else { 1 };
-    let fair = Fair::new(setup.slots() as usize, policy.slice_ns).with(setup.tick_ns, credit);
+    let fair = Fair::under(policy, setup.slots() as usize).with_ticks(setup.tick_ns);
     Cpu {
         node: Node::new(fair),
         demand: false,
