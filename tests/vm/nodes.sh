@@ -29,8 +29,25 @@ everywhere() {
 
 # schedule [FLAG...]: by the kernel's own scheduler on both nodes, or by scx_cosched with these flags
 schedule() {
+	unload
+	(( ! $# )) || load '[ -S /run/scx_cosched.sock ]' scx_cosched run "$@" --metrics-listen none
+}
+
+# schedule_by PROGRAM: by another sched_ext scheduler
+schedule_by() {
+	unload
+	load true "$1"
+}
+
+unload() {
 	everywhere "[ ! -e $tmp/loader ] || kill -INT \$(cat $tmp/loader) 2>/dev/null; rm -f $tmp/loader
 		until [ \$(cat /sys/kernel/sched_ext/state) = disabled ] && [ ! -e /run/scx_cosched.sock ]; do sleep 0.2; done"
-	(( ! $# )) || everywhere "(exec setsid sh -c 'echo \$\$ >$tmp/loader; exec scx_cosched run $* --metrics-listen none >$tmp/loader.log 2>&1') &
-		n=0; until [ \$(cat /sys/kernel/sched_ext/state) = enabled ] && [ -S /run/scx_cosched.sock ]; do sleep 0.2; n=\$((n + 1)); [ \$n -lt 450 ] || exit 1; done"
+}
+
+# load READY COMMAND...: until the kernel has it and READY holds
+load() {
+	local ready=$1
+	shift
+	everywhere "(exec setsid sh -c 'echo \$\$ >$tmp/loader; exec $* >$tmp/loader.log 2>&1') &
+		n=0; until [ \$(cat /sys/kernel/sched_ext/state) = enabled ] && $ready; do sleep 0.2; n=\$((n + 1)); [ \$n -lt 450 ] || exit 1; done"
 }
