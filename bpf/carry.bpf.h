@@ -12,7 +12,7 @@
 #ifndef COSCHED_CARRY_BPF_H
 #define COSCHED_CARRY_BPF_H
 
-#include "wire.bpf.h"
+#include "wire_notes.bpf.h"
 
 #define AF_UNIX		1
 #define AF_INET		2

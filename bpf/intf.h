@@ -116,7 +116,7 @@ struct cosched_wire_network {
 	u8 address[16];			/* as on the wire */
 };
 
-/* What the messages of a connection brought last (wire.bpf.h). */
+/* What the messages of a connection brought last (wire_notes.bpf.h). */
 struct cosched_wire_note {
 	u64 epoch;			/* 0: none was believed yet */
 	u64 slice_ns;			/* what was left of the sender's slice then; 0: not known */

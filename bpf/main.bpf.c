@@ -25,7 +25,7 @@
  *	polls.bpf.h	is a task in the middle of a receive
  *	park.bpf.h	one that polls in vain leaves its CPU until a message comes
  *	carry.bpf.h	what a message brings along from its sender's node
- *	wire.bpf.h	across the network; wire.bpf.c, an object of its own, puts it there
+ *	wire_notes.bpf.h across the network; wire.bpf.c, an object of its own, puts it there
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
  *	prefetch.bpf.h	those that a task hears from are asked for when its slice begins
  *	sockets.bpf.h	hooks: who receives where, what has arrived

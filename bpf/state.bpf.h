@@ -15,7 +15,7 @@
 /* Set by the loader before the scheduler starts. */
 const volatile u32 nr_cpu_ids = 1;
 const volatile u32 job_by = COSCHED_JOB_BY_CGROUP;
-const volatile u32 wire_on;	/* epochs cross the network (wire.bpf.h) */
+const volatile u32 wire_on;	/* epochs cross the network (wire_notes.bpf.h) */
 const volatile u32 node_number;	/* there, of CPU 0 */
 const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU uses */
 const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a file, ~0 at the end (polls.bpf.h) */

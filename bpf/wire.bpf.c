@@ -5,7 +5,7 @@
  * thesis 3.3, 4.2, 6.2.7).
  *
  * An object of its own, of programs that call no kfunc, which outlives a restart of the scheduler. It shares four maps
- * with it: the CPUs' epochs, the counters, and the notes (wire.bpf.h).
+ * with it: the CPUs' epochs, the counters, and the notes (wire_notes.bpf.h).
  *
  *	sock_ops	writes the option into segments with data, and reads it when TCP takes a segment up
  *	XDP		reads it before that. It matters: while a receiver that was preempted inside receive holds its
@@ -36,7 +36,7 @@
 #include <bpf/bpf_core_read.h>
 #include "intf.h"
 #include "cpu.bpf.h"
-#include "wire.bpf.h"
+#include "wire_notes.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 

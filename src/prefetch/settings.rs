@@ -2,9 +2,8 @@
 //! What prefetching is told.
 
 use crate::bpf::intf;
-use crate::given::Fault;
+use crate::given::{Fault, Given};
 use crate::limits::Range;
-use crate::wire::settings::Partial;
 
 /// How many correspondents of a task are asked for when its slice begins.
 pub const CORRESPONDENTS: Range<u32> = Range::new(0, intf::COSCHED_PREFETCH_MAX, "a whole number");
@@ -23,21 +22,25 @@ pub struct PrefetchSettings {
 }
 
 impl PrefetchSettings {
-    /// What was given, if it is wanted.
+    /// What was given of `--prefetch` and `--prefetch-port`, if it is wanted.
     ///
     /// # Errors
-    /// Names a setting that has no effect with the rest, or lacks the key.
-    pub fn new(given: &Partial) -> Result<Option<PrefetchSettings>, Fault> {
-        let Some(wanted) = given.prefetch.as_ref().filter(|wanted| wanted.value > 0) else {
+    /// Names a setting that has no effect without the other, or lacks the key.
+    pub fn new(
+        wanted: Option<&Given<u32>>,
+        port: Option<&Given<u16>>,
+        has_key: bool,
+    ) -> Result<Option<PrefetchSettings>, Fault> {
+        let Some(wanted) = wanted.filter(|wanted| wanted.value > 0) else {
             let message = "it has no effect without --prefetch (leave it out, or give --prefetch 1 to 8)";
-            return given.prefetch_port.as_ref().map_or(Ok(None), |port| Err(port.fault("prefetch_port", message)));
+            return port.map_or(Ok(None), |port| Err(port.fault("prefetch_port", message)));
         };
-        if given.cluster_key.is_none() {
+        if !has_key {
             let message =
                 "nobody believes what is not signed (leave it out, or name the cluster's key with --cluster-key)";
             return Err(wanted.fault("prefetch", message));
         }
-        let port = given.prefetch_port.as_ref().map_or(DEFAULT_PORT, |port| port.value);
+        let port = port.map_or(DEFAULT_PORT, |port| port.value);
         Ok(Some(PrefetchSettings { correspondents: wanted.value, port }))
     }
 }

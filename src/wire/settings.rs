@@ -252,7 +252,9 @@ impl WireSettings {
             let message = format!("there are more than {} (give larger networks)", intf::COSCHED_WIRE_PEERS);
             return Err(given.peers[0].fault(&key_of("peer", &given.peers[0]), message).into_error());
         }
-        let prefetch = PrefetchSettings::new(given).map_err(Fault::into_error)?;
+        let prefetch =
+            PrefetchSettings::new(given.prefetch.as_ref(), given.prefetch_port.as_ref(), given.cluster_key.is_some())
+                .map_err(Fault::into_error)?;
         let key = given.cluster_key.as_ref().map(|path| Key::read(&path.value)).transpose();
         let node_number = given.node_number.as_ref().map_or_else(default_node_number, |number| number.value);
         Ok(Some(WireSettings { peers, interfaces, key: key.map_err(|e| anyhow!(e))?, node_number, prefetch }))

@@ -6,8 +6,8 @@
  * By addresses and ports, since XDP knows no sockets. There is a note only for what comes from peers that are believed,
  * so whoever finds one need not ask who the peer is. What has not been used for longest makes way for what is new.
  */
-#ifndef COSCHED_WIRE_BPF_H
-#define COSCHED_WIRE_BPF_H
+#ifndef COSCHED_WIRE_NOTES_BPF_H
+#define COSCHED_WIRE_NOTES_BPF_H
 
 #include <bpf/bpf_endian.h>
 
