@@ -7,6 +7,7 @@
 #   make soak       a million messages to parked tasks, and a thousand switches of the policy: a quarter of an hour
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
 #   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too
+#   make bench-rdma the same of pairs that talk by soft RoCE
 #   make bench-wire what hooks, epochs on the wire and XDP cost those who move data
 #   make bench-sim  the simulator beside SimGrid (a Debian package) and NeXosim (a crate), which it fetches (about 10 minutes)
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
@@ -24,7 +25,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi bench-wire bench-sim reproduction scale lint install clean
+.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint install clean
 
 all: build
 
@@ -70,6 +71,9 @@ bench-policies: build
 
 bench-mpi: build
 	@tests/vm/bench-mpi
+
+bench-rdma: build
+	@tests/vm/bench-rdma
 
 bench-wire: build
 	@tests/vm/bench-wire

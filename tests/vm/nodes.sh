@@ -19,12 +19,13 @@ meet() {
 	until mpi-remote "${nodes[1]}" true 2>/dev/null && mpi-remote "${nodes[0]}" true 2>/dev/null; do sleep 0.5; done
 }
 
-# everywhere COMMAND: run this line of shell on both nodes
+# everywhere COMMAND: run this line of shell on both nodes, at once
 everywhere() {
-	local node
-	for node in "${nodes[@]}"; do
-		mpi-remote "$node" "$1" || die "node $node: '$1' failed"
-	done
+	local far
+	mpi-remote "${nodes[1]}" "$1" &
+	far=$!
+	sh -c "$1" || die "node ${nodes[0]}: '$1' failed"
+	wait $far || die "node ${nodes[1]}: '$1' failed"
 }
 
 # schedule [FLAG...]: by the kernel's own scheduler on both nodes, or by scx_cosched with these flags
@@ -50,4 +51,35 @@ load() {
 	shift
 	everywhere "(exec setsid sh -c 'echo \$\$ >$tmp/loader; exec $* >$tmp/loader.log 2>&1') &
 		n=0; until [ \$(cat /sys/kernel/sched_ext/state) = enabled ] && $ready; do sleep 0.2; n=\$((n + 1)); [ \$n -lt 450 ] || exit 1; done"
+}
+
+# compete_with NUMBER: so many competitors on each node that only compute, each a job of its own, once compete says so
+compete_with() {
+	competitors=$1
+	everywhere "for i in \$(seq $1); do setsid mpi-task hog\$i sh -c 'while :; do :; done' >/dev/null 2>&1 & done
+		until [ -e /sys/fs/cgroup/hog$1/cgroup.freeze ]; do sleep 0.1; done"
+	compete 0
+}
+
+# compete YES: whether the competitors go on. Jobs start and end without them, which takes long enough.
+compete() {
+	everywhere "for group in /sys/fs/cgroup/hog*; do echo $((!$1)) >\$group/cgroup.freeze; done"
+}
+
+# contend SCHEDULER: schedule as it does, a path being that of another sched_ext scheduler, and set the jobs that run then, how
+# many competitors they have on each node, and how many tasks want a CPU
+contend() {
+	local key=/run/cluster-key
+	local wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key $key)
+	everywhere "[ -e $key ] || { umask 077; echo 0123456789abcdef0123456789abcdef >$key; }"
+	jobs=(a b) hogs=$competitors
+	case $1 in
+		alone) schedule; jobs=(a) hogs=0 ;;
+		eevdf) schedule ;;
+		*/*) schedule_by "$1" ;;
+		wire) schedule --policy dcs-sb "${wire[@]}" ;;
+		prefetch) schedule --policy dcs-sb "${wire[@]}" --prefetch 4 ;;
+		*) schedule --policy "$1" ;;
+	esac
+	wanting=$((${#jobs[@]} + hogs))
 }

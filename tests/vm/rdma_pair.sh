@@ -8,7 +8,7 @@ fail() { die "$@"; }
 . "$here/rdma.sh"
 
 mkdir -p /run/bin
-install target/release/scx_cosched "$here/mpi-remote" /run/bin/
+install target/release/scx_cosched "$here"/mpi-{remote,task} /run/bin/
 export PATH=/run/bin:$PATH
 cp -a "$RDMA/." /
 soft_roce eth0

@@ -1,0 +1,48 @@
+# What the benches have in common that run jobs on two nodes under several schedulers: sourced by each on the host.
+# shellcheck shell=bash disable=SC2034,SC2154
+default_schedulers=alone,eevdf,peer,dcs-sb
+
+# number NAME VALUE: fail unless it is a whole number from 1 to 99
+number() { [[ $2 =~ ^[1-9][0-9]?$ ]] || die "$1 wants a whole number from 1 to 99, not '$2'"; }
+
+# read_contenders LIST: sets contenders to what contend() in nodes.sh takes
+read_contenders() {
+	local contender list peer
+	[[ -x target/release/scx_cosched ]] || die "target/release/scx_cosched is missing: run make build"
+	IFS=, read -ra list <<<"$1"
+	for contender in "${list[@]}"; do
+		[[ $contender == @(alone|eevdf|peer|wire|prefetch) ]] ||
+			target/release/scx_cosched policy list --json | jq --exit-status --arg name "$contender" 'any(.[]; .name == $name)' >/dev/null ||
+			die "--schedulers: no '$contender' (--help shows which there are)"
+	done
+	if [[ ,$1, == *,peer,* ]]; then
+		peer=$("$here/bpfland")
+		[[ $peer != *[[:space:],]* ]] || die "peer: '$cache' must have neither spaces nor commas"
+		list=("${list[@]/#peer/$peer}")
+	fi
+	contenders=$(IFS=,; echo "${list[*]}")
+}
+
+# summarize JOBS SUMMARY SECONDS COMPETITORS: of the lines that the nodes wrote, and a table. Medians over the runs, both jobs
+# together; a job's time to completion is one over its steps per second. "of_a_share" is what it makes of what one makes alone,
+# over the share that it is due; it may be more than 1, for who waits alone has his CPU wait too.
+summarize() {
+	jq --slurp --argjson seconds "$3" --argjson competitors "$4" '
+		def median: sort | .[(length - 1) / 2 | floor] / 2 + .[length / 2 | floor] / 2;
+		{ testbed: "two VMs of one CPU each, with a wire", jobs: 2, competitors: $competitors, seconds: $seconds,
+		  rows: [group_by([.by, .program])[] | {
+			by: .[0].by, program: .[0].program,
+			schedulers: (group_by(.scheduler) | map({ key: .[0].scheduler, value: {
+				steps_per_s: (map(.steps_per_s) | median), least: (map(.steps_per_s) | min), greatest: (map(.steps_per_s) | max),
+				fairness: [group_by(.job)[] | map(.fairness) | median], runs: length } }) | from_entries) }
+			| .schedulers as $s | .schedulers |= map_values(
+				.times_eevdf = (if $s.eevdf then .steps_per_s / $s.eevdf.steps_per_s else null end) |
+				.of_a_share = (if $s.alone then .steps_per_s * (2 + $competitors) / $s.alone.steps_per_s else null end))] }' "$1" >"$2"
+	jq --raw-output '
+		def short: if . then . * 100 | round / 100 else "" end;
+		["PROGRAM", "SCHEDULER", "STEPS/s", "F", "TIMES EEVDF", "OF A SHARE"],
+		(.rows[] | "\(.by)/\(.program)" as $program | .schedulers | to_entries[] | .key as $scheduler | .value | [$program, $scheduler,
+			"\(.steps_per_s * 10 | round / 10) (\(.least * 10 | round / 10)-\(.greatest * 10 | round / 10))", (.fairness | map(short | tostring) | join(" ")),
+			if $scheduler == "alone" then "", "" else (.times_eevdf, .of_a_share | short) end]) | @tsv' "$2" | column -t -s $'\t'
+	say "the figures are in $2"
+}
