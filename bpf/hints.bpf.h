@@ -40,6 +40,8 @@ struct {
 
 u32 hinted_threads;		/* that are there and have a place in a page */
 
+#define HINTS_OVER	(~0ULL)		/* no page has this number: the thread ends, and is not heard any more */
+
 /* What @tctx says of itself; NULL: nothing. */
 static const struct cosched_hint *hint_of(const struct task_ctx *tctx)
 {
@@ -67,19 +69,36 @@ __noinline bool hints_message(const struct task_ctx *tctx __arg_nonnull)
 	return hint && READ_ONCE(hint->pending);
 }
 
-/* @p is to be heard from now on, at the place that the loader says. */
-static int hear(struct task_struct *p, const struct cosched_hint_place *place)
+/* What the loader says of @p, which may be ending meanwhile: nobody else changes where its hints stand. */
+static int change_place(struct task_struct *p, const struct cosched_hint_place *place)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
+	u64 page;
 
-	if (p->tgid != place->process || p->flags & PF_EXITING)
+	if (!tctx || p->tgid != place->process)
 		return -ESRCH;
-	if (!tctx || place->slot >= COSCHED_HINT_THREADS)
+	if (place->slot >= COSCHED_HINT_THREADS)
 		return -EINVAL;
+	page = READ_ONCE(tctx->hint_page);
+	if (place->is_over) {
+		/* It may have another one meanwhile. */
+		if (page != place->page || tctx->hint_slot != place->slot ||
+		    __sync_val_compare_and_swap(&tctx->hint_page, page, 0) != page)
+			return -ESRCH;
+		__sync_fetch_and_sub(&hinted_threads, 1);
+		return 0;
+	}
+	if (page == HINTS_OVER)
+		return -ESRCH;
 	tctx->hint_slot = place->slot;
-	if (!__sync_lock_test_and_set(&tctx->hint_page, place->page))
+	/* Counted before: whoever ends right now takes it off again. */
+	if (!page)
 		__sync_fetch_and_add(&hinted_threads, 1);
-	return 0;
+	if (__sync_val_compare_and_swap(&tctx->hint_page, page, place->page) == page)
+		return 0;
+	if (!page)
+		__sync_fetch_and_sub(&hinted_threads, 1);
+	return -ESRCH;
 }
 
 /* Run by the loader, since what is known of a task is not to be written from outside as a whole. */
@@ -91,7 +110,7 @@ int place_hint(struct cosched_hint_place *place)
 
 	if (!p)
 		return -ESRCH;
-	err = hear(p, place);
+	err = change_place(p, place);
 	bpf_task_release(p);
 	return err;
 }
@@ -99,7 +118,9 @@ int place_hint(struct cosched_hint_place *place)
 /* The thread of @tctx ends, or the scheduler does. */
 static void forget_hint(struct task_ctx *tctx)
 {
-	if (__sync_lock_test_and_set(&tctx->hint_page, 0))
+	u64 page = __sync_lock_test_and_set(&tctx->hint_page, HINTS_OVER);
+
+	if (page && page != HINTS_OVER)
 		__sync_fetch_and_sub(&hinted_threads, 1);
 }
 

@@ -101,13 +101,13 @@ struct cosched_event {
 	char comm[COSCHED_COMM_LEN];
 };
 
-/* Where a thread gives its hints (hints.bpf.h). */
+/* Where a thread gives its hints, or does so no longer (hints.bpf.h). */
 struct cosched_hint_place {
 	u64 page;			/* key of the page of its process */
 	u32 process;			/* both as the first namespace of processes has them */
 	u32 thread;
 	u32 slot;
-	u32 reserved;
+	u32 is_over;			/* 1: it has given them there, and is to be forgotten */
 };
 
 /* A network of peers, the key of a trie: IPv4 as ::ffff:a.b.c.d. */

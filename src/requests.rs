@@ -75,6 +75,14 @@ impl Owner {
         self.ask(PATIENCE, |answer| Request::Hint(change, answer))
     }
 
+    /// Has a page of hints taken away that may be there or not: who asked for it has not waited long enough to know. Comes
+    /// after what was asked before, and waits for no answer.
+    pub fn take_back(&self, page: u64) {
+        let (sender, _) = channel();
+        // If nobody listens, it is gone already.
+        let _ = self.0.send(Request::Hint(Change::Remove(page), sender));
+    }
+
     /// Has the scheduler unloaded.
     pub fn stop(&self) {
         // If nobody listens, it has ended already.

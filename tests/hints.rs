@@ -33,12 +33,18 @@ struct Notes {
     alive: Arc<()>,
     pages: BTreeMap<u64, MapHandle>,
     places: Vec<cosched_hint_place>,
+    /// Does what it is asked for, but too late: whoever asks hears that it has not.
+    is_late: bool,
 }
 
 impl Notes {
     fn take(&mut self, change: Change) -> Done {
         match change {
             Change::Add(page, map) => assert!(self.pages.insert(page, map).is_none(), "a number that was given before"),
+            Change::Place(place) if place.is_over != 0 => {
+                let seat = |of: &cosched_hint_place| (of.page, of.process, of.thread, of.slot);
+                self.places.retain(|other| seat(other) != seat(&place));
+            }
             Change::Place(place) => self.places.push(place),
             Change::Remove(page) => assert!(self.pages.remove(&page).is_some(), "a page that was not there"),
         }
@@ -74,7 +80,10 @@ fn scene() -> Scene {
     thread::spawn(move || {
         for request in requests {
             let Request::Hint(change, answer) = request else { panic!("it was asked for something else") };
-            answer.send(Ok(theirs.lock().unwrap().take(change))).unwrap();
+            let mut notes = theirs.lock().unwrap();
+            let done = notes.take(change);
+            // What is taken back waits for no answer.
+            let _ = answer.send(if notes.is_late { Err("it has not answered".into()) } else { Ok(done) });
         }
     });
     Scene { notes, path, _socket: socket, _dir: dir }
@@ -214,6 +223,41 @@ fn a_page_goes_with_its_process() {
     eventually("the first page is gone", || pages() == 1);
     drop(second);
     eventually("the second page is gone", || pages() == 0);
+}
+
+#[test]
+fn a_page_that_comes_too_late_is_taken_back() {
+    let scene = scene();
+    scene.notes.lock().unwrap().is_late = true;
+    let fd = dial(&scene.path);
+    assert_eq!(ask(&fd, &own_request()), Some(libc::EAGAIN));
+    assert_eq!(answer(&fd), None, "it is to begin anew");
+    eventually("the page is gone", || scene.notes.lock().unwrap().pages.is_empty());
+    scene.notes.lock().unwrap().is_late = false;
+    assert_eq!(ask(&dial(&scene.path), &own_request()), Some(0));
+}
+
+#[test]
+fn threads_are_forgotten_with_their_connection() {
+    let scene = scene();
+    let threads =
+        || scene.notes.lock().unwrap().places.iter().map(|place| (place.thread, place.slot)).collect::<Vec<_>>();
+    let own = |slot| request(COSCHED_HINT_MAGIC, std::process::id(), slot, 0);
+    let (first, second) = (dial(&scene.path), dial(&scene.path));
+    let this = nix::unistd::gettid().as_raw() as u32;
+    assert_eq!(ask(&first, &own(7)), Some(0));
+    assert_eq!(ask(&first, &request(COSCHED_HINT_MAGIC, this, 8, 0)), Some(0));
+    assert_eq!(ask(&second, &own(9)), Some(0));
+    assert_eq!(threads(), [(std::process::id(), 7), (this, 8), (std::process::id(), 9)]);
+    // They live on, and so does what was said in another page.
+    drop(first);
+    eventually("two are forgotten", || threads() == [(std::process::id(), 9)]);
+    // A slot is one thread's.
+    assert_eq!(ask(&second, &request(COSCHED_HINT_MAGIC, this, 9, 0)), Some(0));
+    assert_eq!(threads(), [(this, 9)]);
+    // What is no request ends the connection as well.
+    assert_eq!(ask(&second, &[1]), Some(EPROTO));
+    eventually("nobody is heard", || threads().is_empty());
 }
 
 #[test]

@@ -33,8 +33,15 @@ impl Pages {
                 self.known.insert(page);
             }
             // An earlier run of the scheduler had the page: whoever asks is about to hear that it is gone.
-            Change::Place(wanted) if !self.known.contains(&wanted.page) => bail!("no such page of hints"),
-            Change::Place(wanted) => run(place, wanted)?,
+            Change::Place(wanted) if wanted.is_over == 0 && !self.known.contains(&wanted.page) => {
+                bail!("no such page of hints")
+            }
+            Change::Place(wanted) => match run(place, wanted)? {
+                0 => {}
+                // It has ended, or has gone to another page.
+                code if wanted.is_over != 0 && code == -libc::ESRCH => {}
+                code => return Err(io::Error::from_raw_os_error(-code)).context("no such thread"),
+            },
             Change::Remove(page) => {
                 // One of an earlier run of the scheduler is not there.
                 if self.known.remove(&page) {
@@ -51,16 +58,12 @@ impl Pages {
     }
 }
 
-/// Has the BPF side note where a thread gives its hints.
-fn run(place: &ProgramMut<'_>, mut wanted: cosched_hint_place) -> Result<()> {
+/// Has the BPF side note where a thread gives its hints, or that it does so no longer. Returns its answer, 0 if all is well.
+fn run(place: &ProgramMut<'_>, mut wanted: cosched_hint_place) -> Result<i32> {
     // SAFETY: integers without padding, for as long as the slice is used.
     let context = unsafe { slice::from_raw_parts_mut((&raw mut wanted).cast::<u8>(), size_of::<cosched_hint_place>()) };
     let input = ProgramInput { context_in: Some(context), ..Default::default() };
-    let code = place.test_run(input).context("cannot run place_hint")?.return_value as i32;
-    match code {
-        0 => Ok(()),
-        code => Err(io::Error::from_raw_os_error(-code)).context("no such thread"),
-    }
+    Ok(place.test_run(input).context("cannot run place_hint")?.return_value as i32)
 }
 
 /// Whether the scheduler that has done something runs on.

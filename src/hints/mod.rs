@@ -33,7 +33,7 @@ pub const DEFAULT_SOCKET: &str = "/run/scx_cosched-hints.sock";
 pub enum Change {
     /// A process has this page, by a number that none had before.
     Add(u64, MapHandle),
-    /// A thread gives its hints there.
+    /// A thread gives its hints there, or has and is to be forgotten (`is_over`), unless it is gone already.
     Place(intf::cosched_hint_place),
     /// The page is not to be read any more.
     Remove(u64),

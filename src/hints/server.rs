@@ -104,6 +104,8 @@ struct Client {
 struct Page {
     number: u64,
     done: Done,
+    /// The thread that each slot is of.
+    threads: BTreeMap<u32, u32>,
     /// Until the process has it.
     map: Option<MapHandle>,
 }
@@ -204,26 +206,49 @@ impl Server {
             let theirs = MapHandle::try_from(&map).map_err(|e| Fault::Scheduler(e.into()))?;
             let number = self.next;
             self.next += 1;
-            let done = self.owner.hint(Change::Add(number, theirs)).map_err(Fault::Scheduler)?;
-            client.page = Some(Page { number, done, map: Some(map) });
+            let done = self.owner.hint(Change::Add(number, theirs)).map_err(|error| {
+                // It may be done yet, by a scheduler that is being loaded, say.
+                self.owner.take_back(number);
+                Fault::Scheduler(error)
+            })?;
+            client.page = Some(Page { number, done, threads: BTreeMap::new(), map: Some(map) });
         }
-        let page = client.page.as_ref().expect("it has just been made").number;
         // What was read of this process was read of another if it has ended and its number was given away.
         if has_ended(&client.socket) {
             return Err(Fault::Thread);
         }
-        let place = cosched_hint_place { page, process, thread, slot: request.slot, reserved: 0 };
-        self.owner.hint(Change::Place(place)).map(drop).map_err(|_| Fault::Thread)
+        let page = client.page.as_mut().expect("it has just been made");
+        let (number, slot) = (page.number, request.slot);
+        let place =
+            |thread, is_over| Change::Place(cosched_hint_place { page: number, process, thread, slot, is_over });
+        // A slot is one thread's: so no more are to be forgotten with a page than it has slots.
+        if let Some(before) = page.threads.insert(slot, thread)
+            && before != thread
+        {
+            self.owner.hint(place(before, 1)).map_err(Fault::Scheduler)?;
+        }
+        let placed = self.owner.hint(place(thread, 0));
+        placed.map(drop).map_err(|_| Fault::Thread)
     }
 
     fn hang_up(&mut self, key: i32) {
-        let page = self.clients.remove(&key).and_then(|client| client.page);
-        if let Some(page) = page
+        let Some(client) = self.clients.remove(&key) else { return };
+        if let Some(page) = client.page
             && kernel::is_alive(&page.done)
-            && let Err(error) = self.owner.hint(Change::Remove(page.number))
+            && let Err(error) = self.forget(client.process, &page)
         {
-            warn!("a page of hints stays: {error:#}");
+            warn!("a process that gives no hints any more may still be heard: {error:#}");
         }
+    }
+
+    /// Has the scheduler forget a page, and then the threads that had a place there: they may live on.
+    fn forget(&self, process: u32, page: &Page) -> Result<()> {
+        self.owner.hint(Change::Remove(page.number))?;
+        for (&slot, &thread) in &page.threads {
+            let place = cosched_hint_place { page: page.number, process, thread, slot, is_over: 1 };
+            self.owner.hint(Change::Place(place))?;
+        }
+        Ok(())
     }
 }
 

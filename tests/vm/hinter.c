@@ -5,6 +5,7 @@
  * within 30 s.
  *
  *	waits			says that it waits, and looks for something that never comes
+ *	dozes			says each second that it waits, and sleeps
  *	lies			says all the time that there is a message for it, and computes
  *	waits-and-lies		says that it waits and that there is a message for it, and computes
  *	woken MS TIMES		waits on CPU 1 for what another thread, on CPU 0, has for it every MS ms, and says so; prints
@@ -130,6 +131,15 @@ static void wait_in_vain(void)
 	}
 }
 
+static void doze(void)
+{
+	for (;;) {
+		cosched_wait_begin();
+		sleep_ms(1000);
+		cosched_wait_end();
+	}
+}
+
 static void *sleep_in_wait(void *unused)
 {
 	if (is_heard_soon())
@@ -166,6 +176,8 @@ int main(int argc, char **argv)
 	be_heard();
 	if (!strcmp(mode, "waits"))
 		wait_in_vain();
+	if (!strcmp(mode, "dozes"))
+		doze();
 	if (!strcmp(mode, "waits-and-lies"))
 		cosched_wait_begin();
 	cosched_message_pending(cosched_self());
