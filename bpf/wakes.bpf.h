@@ -10,6 +10,9 @@
  *
  * What the one who wakes is in the middle of says by what. That of who is woken does not matter: he may sleep in a read,
  * in poll, in epoll_wait. Who looks at memory, or polls and does not sleep, is not woken: hints (hints.bpf.h) are for him.
+ * Nor are pipes and eventfds read for who is parked, as sockets are (park.bpf.h): which ones he asks stands, for poll and
+ * select, in memory of his that is not to be read where others decide about him, and what is known of a file by its address
+ * does not say whether it still is the same.
  *
  * Where it hurts: a lock is a futex too, and its next owner counts as one with a message. An interrupt that wakes a task
  * of the job in which it strikes, while that one is in such a call, is taken for it. Time asleep here is no claim to a
