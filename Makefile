@@ -37,11 +37,11 @@ $(hints): | setup
 build: setup $(hints)
 	$(CARGO) build --release --locked
 
-$(out)/libcosched.so.0: hints/cosched.c hints/cosched.h hints/hint.h
+$(out)/libcosched.so.0: hints/cosched.c hints/link.h hints/cosched.h hints/hint.h
 	@mkdir -p $(@D)
 	$(CC) $(shared_flags) -Wl,-soname,$(@F) -o $@ hints/cosched.c
 
-$(out)/libcosched_mpi.so: hints/mpi.c hints/cosched.c hints/cosched.h hints/hint.h
+$(out)/libcosched_mpi.so: hints/mpi.c hints/cosched.c hints/link.h hints/cosched.h hints/hint.h
 	@mkdir -p $(@D)
 	$(CC) $(shared_flags) -Wl,-soname,$(@F) -o $@ hints/mpi.c hints/cosched.c -ldl
 

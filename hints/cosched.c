@@ -11,16 +11,13 @@
 #define _GNU_SOURCE
 #include "cosched.h"
 #include "hint.h"
+#include "link.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,38 +141,6 @@ static void hang_up(void)
 	process.lost = process.connection;
 }
 
-static void call(void)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct timeval patience = { .tv_sec = ANSWER_MS / 1000, .tv_usec = ANSWER_MS % 1000 * 1000 };
-	const char *path = getenv(SOCKET_VARIABLE);
-
-	if (!path || !*path)
-		path = SOCKET_DEFAULT;
-	if (strlen(path) >= sizeof(address.sun_path))
-		return;
-	strcpy(address.sun_path, path);
-	process.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (process.fd < 0)
-		return;
-	setsockopt(process.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	setsockopt(process.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (connect(process.fd, (struct sockaddr *)&address, sizeof(address))) {
-		hang_up();
-		return;
-	}
-	process.connection++;
-}
-
-/* Is the scheduler still there? It says nothing unless it is asked. */
-static int is_over(void)
-{
-	char none;
-
-	return recv(process.fd, &none, sizeof(none), MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-	       (errno != EAGAIN && errno != EINTR);
-}
-
 /* Puts the page behind @fd in the place of the one that is there. */
 static void take_page(int fd)
 {
@@ -188,46 +153,24 @@ static void take_page(int fd)
 		munmap(page, page_size());
 }
 
-/* Reads an answer, and the page that it may bring. Returns 0, an error of the scheduler, or -1: there is none. */
-static int answer(void)
+static void call(void)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct cosched_hint_answer said;
-	struct iovec data = { .iov_base = &said, .iov_len = sizeof(said) };
-	struct msghdr message = {
-		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
-	};
-	ssize_t length = recvmsg(process.fd, &message, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *brought;
-	int fd;
+	const char *path = getenv(SOCKET_VARIABLE);
 
-	if (length < 0)
-		return -1;
-	brought = CMSG_FIRSTHDR(&message);
-	if (brought && brought->cmsg_level == SOL_SOCKET && brought->cmsg_type == SCM_RIGHTS &&
-	    brought->cmsg_len == CMSG_LEN(sizeof(int))) {
-		memcpy(&fd, CMSG_DATA(brought), sizeof(fd));
-		take_page(fd);
-		close(fd);
-	}
-	return length == sizeof(said) && said.magic == COSCHED_HINT_MAGIC && said.error >= 0 ? said.error : -1;
+	process.fd = link_open(path && *path ? path : SOCKET_DEFAULT, ANSWER_MS);
+	if (process.fd >= 0)
+		process.connection++;
 }
 
 /* Has the scheduler know the calling thread. */
 static void introduce(int64_t now)
 {
-	struct cosched_hint_request request = {
-		.magic = COSCHED_HINT_MAGIC,
-		.thread = (unsigned int)syscall(SYS_gettid),
-		.slot = (unsigned int)self.slot,
-	};
-	int error = -1;
+	int page, error = link_ask(process.fd, (unsigned int)self.slot, &page);
 
-	if (send(process.fd, &request, sizeof(request), MSG_NOSIGNAL) == (ssize_t)sizeof(request))
-		error = answer();
+	if (page >= 0) {
+		take_page(page);
+		close(page);
+	}
 	if (!error) {
 		self.connection = process.connection;
 	} else if (error < 0) {
@@ -252,7 +195,7 @@ static void look(int64_t now)
 		self.looked_at = now - LOOK_MS + LOOK_MS / 50;
 		return;
 	}
-	if (process.fd >= 0 && is_over())
+	if (process.fd >= 0 && link_is_over(process.fd))
 		hang_up();
 	if (process.fd < 0 && now >= process.not_before)
 		call();
