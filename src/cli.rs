@@ -19,7 +19,9 @@ use crate::partial::Partial;
 use crate::prefetch::settings as prefetch;
 use crate::sim::cli::SimArgs;
 use crate::trace::event::{JobPattern, Wanted};
-use crate::wire::settings::{self as wire, Interface, Network};
+use crate::wire::key::key_path;
+use crate::wire::network::Network;
+use crate::wire::settings::{self as wire, Interface};
 use crate::{recommend, report};
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
@@ -121,7 +123,7 @@ pub struct RunArgs {
 
     /// With --peer: sign what is sent, and believe nothing else, by the key in this file: 32 hexadecimal digits, the
     /// same on all nodes.
-    #[arg(long, value_name = "FILE", value_parser = wire::key_path)]
+    #[arg(long, value_name = "FILE", value_parser = key_path)]
     pub cluster_key: Option<PathBuf>,
 
     /// With --peer: the number of this node's CPU 0 in epochs, 0 to 65535; CPU n has N + n, and no two CPUs of the cluster

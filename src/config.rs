@@ -192,7 +192,7 @@ impl File<'_> {
             wire: wire::settings::Partial {
                 peers: self.list("peers", keys.peers)?,
                 interfaces: self.list("interfaces", keys.interfaces)?,
-                cluster_key: self.get("cluster_key", keys.cluster_key, |v| wire::settings::key_path(&v))?,
+                cluster_key: self.get("cluster_key", keys.cluster_key, |v| wire::key::key_path(&v))?,
                 node_number: node,
                 prefetch: ahead,
                 prefetch_port: port,

@@ -7,7 +7,7 @@ use std::hash::Hasher;
 use proptest::prelude::*;
 use scx_cosched::bpf::intf::{cosched_prefetch, cosched_wire_flow, cosched_wire_key};
 use scx_cosched::native::{PREFETCH_LENGTH, prefetch_credible, prefetch_decode, prefetch_encode, wire_epoch_next};
-use scx_cosched::wire::settings::{Key, NO_KEY};
+use scx_cosched::wire::key::{Key, NO_KEY};
 
 /// One unit of slices on the wire, ns.
 const UNIT: u64 = 1 << 14;

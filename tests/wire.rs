@@ -14,7 +14,7 @@ use scx_cosched::native::{
     WIRE_OPTION_MAX, epoch_adopt, epoch_next, wire_credible, wire_decode, wire_encode, wire_epoch_next,
     wire_surplus_encode,
 };
-use scx_cosched::wire::settings::{Key, NO_KEY};
+use scx_cosched::wire::key::{Key, NO_KEY};
 
 /// One unit of time on the wire, ns.
 const UNIT: u64 = 1 << 14;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use common::needs_root;
 use rig::{MESSAGE, Rig, SLICE, epoch_now};
 use scx_cosched::bpf::intf::cosched_wire_note;
-use scx_cosched::wire::settings::Key;
+use scx_cosched::wire::key::Key;
 
 /// A connection from one address to another.
 fn connect(from: &str, to: &str) -> (TcpStream, TcpStream) {

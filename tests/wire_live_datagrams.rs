@@ -20,7 +20,7 @@ use std::time::Duration;
 use checksum::sum;
 use common::needs_root;
 use rig::{MESSAGE, Rig, SLICE, epoch_now};
-use scx_cosched::wire::settings::Key;
+use scx_cosched::wire::key::Key;
 
 /// Two sockets at these addresses that know each other.
 fn sockets(from: &str, to: &str) -> (UdpSocket, UdpSocket) {

@@ -8,7 +8,7 @@ use packets::{NOP, PACKETS, SEED, flow, option, packet, present, with_key, with_
 use random::Random;
 use scx_cosched::bpf::intf::{cosched_wire_key, cosched_wire_message};
 use scx_cosched::native::wire_surplus_encode;
-use scx_cosched::wire::settings::{Key, NO_KEY};
+use scx_cosched::wire::key::{Key, NO_KEY};
 
 #[allow(dead_code)]
 #[path = "common/wire_packets.rs"]

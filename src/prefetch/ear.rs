@@ -7,7 +7,8 @@ use std::net::IpAddr;
 use super::to_words;
 use crate::bpf::intf::{cosched_prefetch, cosched_wire_key};
 use crate::native;
-use crate::wire::settings::{Key, Network};
+use crate::wire::key::Key;
+use crate::wire::network::Network;
 
 /// Who is believed, and what they have said last.
 pub struct Ear {

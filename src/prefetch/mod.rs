@@ -16,7 +16,9 @@ use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf::cosched_prefetch;
-use crate::wire::settings::{Key, Network, WireSettings, mapped};
+use crate::wire::key::Key;
+use crate::wire::network::{Network, mapped};
+use crate::wire::settings::WireSettings;
 use settings::PrefetchSettings;
 
 /// The port where other nodes ask for tasks of this one. It outlives restarts of the scheduler.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::settings::{Interface, Network};
+use super::network::Network;
+use super::settings::Interface;
 
 /// The names of the interfaces that are wanted now.
 pub fn wanted(interfaces: &[Interface], peers: &[Network]) -> BTreeSet<String> {

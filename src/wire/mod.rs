@@ -8,6 +8,8 @@
 //! What cannot attach is a warning and shows as missing, never a reason not to run.
 
 pub mod interfaces;
+pub mod key;
+pub mod network;
 pub mod settings;
 
 use std::collections::BTreeMap;
@@ -73,7 +75,7 @@ impl Wire {
     /// # Errors
     /// If the kernel does not take them at all.
     pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Result<Wire> {
-        let key = settings.key.map_or(settings::NO_KEY, settings::Key::to_bpf);
+        let key = settings.key.map_or(key::NO_KEY, key::Key::to_bpf);
         let mut ebpf = EbpfLoader::new().override_global("wire_key", &key, true).load(OBJECT)?;
         believe(&mut ebpf, settings)?;
         let sock_ops = match attach_sock_ops(&mut ebpf, cgroup_root) {

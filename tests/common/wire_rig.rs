@@ -19,7 +19,8 @@ use scx_cosched::bpf::types::cpu_ctx;
 use scx_cosched::check::Host;
 use scx_cosched::native;
 use scx_cosched::wire::Wire;
-use scx_cosched::wire::settings::{Interface, Key, WireSettings};
+use scx_cosched::wire::key::Key;
+use scx_cosched::wire::settings::{Interface, WireSettings};
 use scx_utils::NR_CPU_IDS;
 
 /// What is passed.
