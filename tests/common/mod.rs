@@ -3,6 +3,9 @@
 
 #![allow(dead_code)]
 
+pub mod flags;
+pub mod refusals;
+
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Output};

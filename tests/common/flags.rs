@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Every flag, what it takes and what it does not.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeSet;
+
+use clap::CommandFactory;
+use scx_cosched::cli::Cli;
+use serde_json::Value;
+
+use super::error_of;
+
+/// What a value is made of, which decides what is of a wrong type in TOML.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kind {
+    Text,
+    Whole,
+    Number,
+    /// True or false.
+    Truth,
+    /// A flag without a value.
+    Switch,
+    /// No key of the configuration file: it cannot name itself.
+    File,
+    /// A flag for each line of a table.
+    Lines,
+    /// A flag for each entry of a list.
+    List,
+}
+pub use Kind::{File, Lines, List, Number, Switch, Text, Truth, Whole};
+
+/// A flag, which is a key of the configuration file too if it is one of `run`.
+pub struct Setting {
+    /// Without its dashes.
+    pub flag: &'static str,
+    /// What its value is made of.
+    pub kind: Kind,
+    /// Values that it takes: of a number, both ends.
+    pub good: &'static [&'static str],
+    /// Values that it does not take: of a number, beyond both ends.
+    pub bad: &'static [&'static str],
+    /// How the message says what it takes.
+    pub takes: &'static str,
+    /// All that it needs to have an effect.
+    pub needs: &'static [Need],
+}
+
+/// One of these rules is needed on this axis, as an error says of the first.
+pub struct Need {
+    /// The axis of the policy.
+    pub axis: &'static str,
+    /// The rules there.
+    pub rules: &'static [&'static str],
+    /// Or one of these on another axis.
+    pub or: (&'static str, &'static [&'static str]),
+}
+
+const fn need(axis: &'static str, rules: &'static [&'static str]) -> Need {
+    Need { axis, rules, or: ("wait", &[]) }
+}
+
+const BOOSTS: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["demand", "periodic"]) };
+const CHOOSES: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["periodic"]) };
+const PULSES: Need = Need { or: ("wait", &["spin-block", "spin-yield"]), ..need("arrival", &["periodic"]) };
+const SPINS: Need = need("wait", &["spin", "spin-block", "spin-yield"]);
+const RECKONS: Need = need("spin", &["baseline", "conditional", "adaptive-local", "adaptive-global"]);
+
+/// Every flag, but for those of `bench` and `sim`. One that is missing makes `every_flag_has_a_row` fail.
+#[rustfmt::skip]
+pub const SETTINGS: &[Setting] = &[
+    row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: cc, dcs", &[]),
+    row("arrival", Text, &["none", "demand", "periodic", "gang"], &["sometimes", "", "Demand"],
+        "(known: none, demand, periodic, gang", &[]),
+    row("gate", Text, &["always", "equalizing", "epochs", "rate", "auto"], &["open", "", "Rate"],
+        "(known: always, equalizing, epochs, rate, auto", &[BOOSTS]),
+    row("h-ms", Number, &["-3600000", "3600000"],
+        &["-3600000.5", "3600000.5", "-1e9", "NaN", "inf", "-inf", "ten", "", "1 ms"],
+        "it takes a number of ms from -3600000 to 3600000", &[BOOSTS, need("gate", &["equalizing", "epochs"])]),
+    row("target-fairness", Number, &["0.1", "10"], &["0.09", "10.5", "0", "-1", "NaN", "inf", "fair", ""],
+        "it takes a number from 0.1 to 10", &[BOOSTS, need("gate", &["auto"])]),
+    row("rate-exponent", Whole, &["-32", "32"], &["-33", "33", "1.5", "-4294967297", "two", ""],
+        "it takes a whole number from -32 to 32", &[BOOSTS, need("gate", &["rate"])]),
+    row("rate-constant-ms", Number, &["-3600000", "3600000"],
+        &["-3600000.5", "3600000.5", "1e300", "NaN", "inf", "-inf", "ten", "", "1 ms"],
+        "it takes a number of ms from -3600000 to 3600000", &[BOOSTS, need("gate", &["rate"])]),
+    row("epochs", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
+        &[BOOSTS, need("gate", &["auto", "equalizing", "always", "rate"])]),
+    row("residual-slice", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
+        &[need("arrival", &["demand", "periodic"])]),
+    row("boost-choice", Text, &["round-robin", "next-pending", "most-pending", "longest-waiting"],
+        &["random", "", "round_robin"], "(known: round-robin, next-pending, most-pending, longest-waiting", &[CHOOSES]),
+    row("wait", Text, &["busy", "spin", "spin-block", "spin-yield"], &["sleep", "none", "", "Spin", "spin_block"],
+        "(known: busy, spin, spin-block, spin-yield", &[]),
+    row("spin", Text, &["immediate", "fixed", "baseline", "conditional", "adaptive-local", "adaptive-global"],
+        &["adaptive", "", "Fixed"], "(known: immediate, fixed, baseline, conditional, adaptive-local, adaptive-global",
+        &[SPINS]),
+    row("spin-us", Whole, &["1", "10000"], &["0", "10001", "-1", "4294967297", "1.5", "20us", ""],
+        "it takes a whole number of us from 1 to 10000", &[SPINS, need("spin", &["fixed"])]),
+    row("recheck-ms", Whole, &["1", "1000"], &["0", "1001", "-1", "4294967297", "1.5", "20ms", ""],
+        "it takes a whole number of ms from 1 to 1000", &[need("wait", &["spin-block"])]),
+    row("interval-us", Whole, &["100", "100000"], &["99", "100001", "-1", "4294967396", "100.5", "1ms", ""],
+        "it takes a whole number of us from 100 to 100000", &[PULSES]),
+    row("quantum-ms", Whole, &["1", "60000"], &["0", "60001", "-1", "4294967297", "1.5", "1s", ""],
+        "it takes a whole number of ms from 1 to 60000", &[need("arrival", &["gang"])]),
+    row("rows", Whole, &["1", "1024"], &["0", "1025", "-1", "4294967297", "1.5", "five", ""],
+        "it takes a whole number from 1 to 1024", &[need("arrival", &["gang"])]),
+    row("slice-us", Whole, &["100", "1000000"],
+        &["99", "1000001", "-1", "4294967396", "99999999999999999999", "1e3", "20ms", ""],
+        "it takes a whole number of us from 100 to 1000000", &[]),
+    row("latency-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
+        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
+    row("overhead-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
+        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
+    row("switch-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
+        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
+    row("job-by", Text, &["cgroup", "session", "process"], &["user", "", "Cgroup"],
+        "it takes cgroup, session or process", &[]),
+    row("arrivals", Text, &["futex", "pipe,eventfd", "futex,futex"], &["", "tcp", "futex,", "Pipe", "futex pipe", "all"],
+        "it takes futex, pipe and eventfd, with commas between them", &[]),
+    row("gang-row", Lines, &["/a=0", "/slurm/job_7=1023", "/a=b*=5", "*=1"],
+        &["", "/a", "=1", "/a=", "/a=1024", "/a=-1", "/a=1.5", "/a=one", "/a=4294967296", "/a*b=1", "/a\nb=1"],
+        "it takes ", &[]),
+    row("peer", List, &["10.1.0.0/16", "fd00::/64", "0.0.0.0/0", "::/0", "10.0.0.1/32"],
+        &["", "10.1.0.0", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/+8", "fd00::/129", "host/8", "10.1.2.3/16", "10.1/16", "/8"],
+        "it takes a network, such as 10.1.0.0/16 or fd00::/64", &[]),
+    row("interface", List, &["auto", "eth0", "no_such_if", "abcdefghijklmno"],
+        &["", "abcdefghijklmnop", "a/b", "a b", "..", "eth0:1"], "it takes the name of a network interface, or 'auto'",
+        &[]),
+    row("cluster-key", Text, &["/no/such/key"], &[""], "it takes the path of a file with 32 hexadecimal digits", &[]),
+    row("node-number", Whole, &["0", "65535"], &["-1", "65536", "4294967296", "1.5", "one", ""],
+        "it takes a whole number from 0 to 65535", &[]),
+    row("prefetch", Whole, &["0", "8"], &["-1", "9", "4294967296", "1.5", "all", ""],
+        "it takes a whole number from 0 to 8", &[]),
+    row("prefetch-port", Whole, &["1", "65535"], &["0", "-1", "65536", "1.5", "udp", ""],
+        "it takes a whole number from 1 to 65535", &[]),
+    row("metrics-listen", Text, &["none"],
+        &["9937", "", ":9937", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:9937", "::1:9937"],
+        "it takes ADDRESS:PORT", &[]),
+    row("jobs-top", Whole, &["0", "4096"], &["-1", "4097", "4294967296", "1.5", "all", ""],
+        "it takes a whole number from 0 to 4096", &[]),
+    row("stats", Number, &["0.01", "3600"], &["0.009", "3600.5", "0", "-1", "NaN", "inf", "often", ""],
+        "it takes a number of seconds from 0.01 to 3600", &[]),
+    row("exit-dump-len", Whole, &["0", "16777216"], &["-1", "16777217", "4294967296", "0.5", "1M", ""],
+        "it takes a whole number of bytes from 0 to 16777216", &[]),
+    row("control-socket", Text, &["/no/such/directory/a.sock"], &["relative.sock", "./a", ""],
+        "it takes an absolute path", &[]),
+    row("hints-socket", Text, &["/no/such/directory/b.sock"], &["relative.sock", "./b", ""],
+        "it takes an absolute path", &[]),
+    row("seconds", Number, &[], &["0.09", "3600.5", "0", "-1", "NaN", "inf", "long", ""],
+        "it takes a number of seconds from 0.1 to 3600", &[]),
+    row("events", Text, &["arrivals", "switches,decisions", "arrivals,decisions,switches"],
+        &["", "Arrivals", "arrivals,", "arrivals decisions", "all"], "it takes any of arrivals, decisions and switches", &[]),
+    row("job", Text, &["/slurm/job_7*"], &["", "/a\nb"], "it takes a job's name as 'status' shows it", &[]),
+    row("perfetto", File, &[], &[""], "a value is required", &[]),
+    row("config", File, &[], &[""], "a value is required", &[]),
+    row("verbose", Switch, &[], &["1", "true", "false"], "no more were expected", &[]),
+    row("json", Switch, &[], &["1", "true"], "no more were expected", &[]),
+    row("monitor", Number, &[], &["0.009", "3600.5", "0", "-1", "NaN", "x", ""],
+        "it takes a number of seconds from 0.01 to 3600", &[]),
+    row("help-stats", Switch, &[], &["1"], "no more were expected", &[]),
+];
+
+const fn row(
+    flag: &'static str,
+    kind: Kind,
+    good: &'static [&'static str],
+    bad: &'static [&'static str],
+    takes: &'static str,
+    needs: &'static [Need],
+) -> Setting {
+    Setting { flag, kind, good, bad, takes, needs }
+}
+
+impl Setting {
+    /// As it stands on the command line.
+    pub fn arg(&self) -> String {
+        format!("--{}", self.flag)
+    }
+
+    /// As it stands in the configuration file.
+    pub fn key(&self) -> String {
+        self.flag.replace('-', "_") + if matches!(self.kind, Lines | List) { "s" } else { "" }
+    }
+
+    /// `value` as TOML, if it can be written as what this is made of.
+    pub fn toml(&self, value: &str) -> String {
+        match self.kind {
+            Text => format!("{value:?}"),
+            Number => value.to_lowercase(),
+            List => format!("[{value:?}]"),
+            Lines => value.rsplit_once('=').map_or(value.into(), |(job, row)| format!("{{ {job:?} = {row} }}")),
+            _ => value.into(),
+        }
+    }
+
+    /// A value that it takes.
+    pub fn any(&self) -> &'static str {
+        self.good.first().copied().unwrap_or("1")
+    }
+
+    /// The flag without which it is of no use, and a value of that.
+    pub fn company(&self) -> &'static [&'static str] {
+        match self.flag {
+            "prefetch" => &["--peer", "10.1.0.0/16", "--cluster-key", "/no/such/key"],
+            "prefetch-port" => &["--peer", "10.1.0.0/16", "--cluster-key", "/no/such/key", "--prefetch", "1"],
+            "interface" | "cluster-key" | "node-number" => &["--peer", "10.1.0.0/16"],
+            _ => &[],
+        }
+    }
+
+    /// Every rule under which it has no effect, the other axes being those of the default policy.
+    pub fn moot_with(&self) -> impl Iterator<Item = (&'static str, String, &'static str)> {
+        self.needs.iter().flat_map(|need| {
+            let rules = choices(need.axis);
+            assert!(need.rules.iter().all(|needed| rules.iter().any(|rule| rule == needed)), "{}", need.axis);
+            let others = rules.into_iter().filter(|rule| !need.rules.contains(&rule.as_str()));
+            others.map(|rule| (need.axis, rule, need.rules[0]))
+        })
+    }
+
+    /// The first of its needs that `policy` does not meet.
+    pub fn unmet(&self, policy: &Value) -> Option<&'static Need> {
+        let is = |axis: &str, rules: &[&str]| policy[axis].as_str().is_some_and(|rule| rules.contains(&rule));
+        self.needs.iter().find(|need| !is(need.axis, need.rules) && !is(need.or.0, need.or.1))
+    }
+}
+
+/// All choices on this axis, as the program knows them.
+pub fn choices(axis: &str) -> Vec<String> {
+    let (message, _) = error_of(&["run", &format!("--{axis}"), "?"]);
+    let known = message.split_once("(known: ").unwrap().1.trim_end_matches(')');
+    known.split(", ").map(String::from).collect()
+}
+
+/// Each command but `bench` and `sim` with its flags; the first is the program itself.
+pub fn commands() -> Vec<(Vec<String>, BTreeSet<String>)> {
+    fn walk(path: Vec<String>, command: &clap::Command, found: &mut Vec<(Vec<String>, BTreeSet<String>)>) {
+        for sub in command.get_subcommands().filter(|sub| !["bench", "sim"].contains(&sub.get_name())) {
+            walk([path.clone(), vec![sub.get_name().into()]].concat(), sub, found);
+        }
+        found.push((path, command.get_arguments().filter_map(|arg| arg.get_long().map(String::from)).collect()));
+    }
+    let mut found = Vec::new();
+    walk(Vec::new(), &Cli::command(), &mut found);
+    found.reverse();
+    found
+}
+
+/// The flags of the command `path`.
+pub fn flags_of(path: &[&str]) -> BTreeSet<String> {
+    commands().into_iter().find(|(found, _)| found == path).unwrap().1
+}
