@@ -27,6 +27,8 @@ const CLUSTER: &[Row] = &[
     ("nodes", &["0", "65537", "-1", "1.5", "4294967297", ""], "it takes a whole number from 1 to 65536"),
     ("switch-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
     ("interrupt-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
+    ("queue-move-us", &["-0.5", "1000000.5", "NaN", "inf", "3us", ""], "it takes a number of us from 0 to 1000000"),
+    ("endpoint-check-us", &["-0.5", "1000000.5", "NaN", "inf", "2us", ""], "it takes a number of us from 0 to 1000000"),
     ("quantum-ms", &["0", "60001", "-1", "1.5", "1s", ""], "it takes a whole number of ms from 1 to 60000"),
     ("latency-us", &["0", "0.5", "1000000.5", "-1", "NaN", "inf", ""], "it takes a number of us from 1 to 1000000"),
     ("exchanges", &["0", "1001", "-1", "1.5", ""], "it takes a whole number from 1 to 1000"),

@@ -59,6 +59,14 @@ pub struct ZhangArgs {
     #[arg(long, value_name = "US", default_value = "50", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
     pub interrupt_us: f64,
 
+    /// A move of a process from one queue to another, as to the front for a boost, in us, 0 to 1000000.
+    #[arg(long, value_name = "US", default_value = "3", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
+    pub queue_move_us: f64,
+
+    /// A look at an endpoint for a message, in us, 0 to 1000000.
+    #[arg(long, value_name = "US", default_value = "2", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
+    pub endpoint_check_us: f64,
+
     /// Q, how long a row of the gang has its turn, in ms, 1 to 60000; other policies have none.
     #[arg(long, value_name = "MS", default_value = "200", value_parser = |s: &str| QUANTUM.parse(s), allow_hyphen_values = true)]
     pub quantum_ms: u32,

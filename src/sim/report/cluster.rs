@@ -23,9 +23,6 @@ const SWITCH_US: f64 = 200.0;
 const GANG_SWITCH_US: f64 = 2000.0;
 /// Slightly more than a message takes, in us (2.4.1).
 const SPIN_US: f64 = 200.0;
-/// A move between queues and a look at an endpoint, in us (Table 3).
-const MOVE_US: f64 = 3.0;
-const CHECK_US: f64 = 2.0;
 
 /// The jobs of a run.
 enum Jobs {
@@ -131,8 +128,8 @@ fn setup(args: &ZhangArgs) -> Result<Setup> {
         switch_ns: ns(switch_us),
         interrupt_ns: ns(args.interrupt_us),
         latency_ns: ns(args.latency_us),
-        move_ns: ns(MOVE_US),
-        check_ns: ns(CHECK_US),
+        move_ns: ns(args.queue_move_us),
+        check_ns: ns(args.endpoint_check_us),
     };
     let quantum_ns = u64::from(args.quantum_ms) * 1_000_000;
     if let (true, Some(us)) = (args.as_kernel, args.spin_us) {
