@@ -52,6 +52,8 @@ const SHARED: &[Row] = &[
     ("pattern", &["news", "", "Ring"], "possible values: token, ring, meeting"),
     ("receiver", &["poll", "", "Spin"], "possible values: spin, block"),
     ("nodes", &["0", "65537", "-1", "1.5", "4294967297", ""], "it takes a whole number from 1 to 65536"),
+    ("cpus", &["0", "65", "-1", "1.5", "4294967297", "two", ""], "it takes a whole number from 1 to 64"),
+    ("ranks", &["0", "65", "-1", "1.5", ""], "it takes a whole number from 1 to 64"),
     ("jobs", &["0", "65", "-1", "1.5", ""], "it takes a whole number from 1 to 64"),
     ("competitors", &["65", "-1", "1.5", ""], "it takes a whole number from 0 to 64"),
     ("grain-us", &["0", "0.5", "1000000.5", "-1", "NaN", "inf", ""], "it takes a number of us from 1 to 1000000"),
@@ -173,6 +175,8 @@ fn what_has_no_effect_or_leaves_nothing_is_refused() {
 fn flags_of_shared_that_do_not_go_together_are_refused() {
     let refuses = |args: &[&str], wanted: &[&str]| refuses_of("shared", args, 2, wanted);
     refuses(&["--pattern", "token", "--nodes", "3"], &["--nodes: 3 nodes make no pairs", "even"]);
+    refuses(&["--nodes", "65536", "--cpus", "2"], &["--cpus: 65536 nodes of 2 CPUs are 131072", "65536 CPUs"]);
+    refuses(&["--cpus", "2", "--ranks", "3"], &["--ranks: 3 processes of a job have 2 CPUs", "--cpus"]);
     refuses(&["--resend-ms", "5"], &["--resend-ms: it has no effect without losses", "--loss"]);
     refuses(&["--clock-skew-ms", "5"], &["--clock-skew-ms: only a gang looks at the clock", "--policy gang"]);
 }

@@ -25,7 +25,9 @@ fn setup(name: &str, pattern: Pattern, receiver: Receiver, nodes: u32, tasks: (u
     let grain_ns = if pattern == Pattern::Token { 0 } else { 2 * MS };
     Setup {
         nodes,
+        cpus: 1,
         jobs: tasks.0,
+        ranks: 1,
         competitors: tasks.1,
         program: Program { pattern, receiver, grain_ns, imbalance_ns: 0 },
         policy: policy(name, tasks.0 + tasks.1),
@@ -152,10 +154,50 @@ fn what_goes_wrong_makes_jobs_slower() {
 }
 
 #[test]
+fn each_has_its_share_on_several_cpus() {
+    for (cpus, tasks) in [(2, (2, 4)), (4, (1, 8)), (4, (3, 4))] {
+        let setup = Setup { cpus, ranks: cpus, ..setup("local", Pattern::Ring, Receiver::Spin, 4, tasks) };
+        let found = simulate(&Setup { length_ns: 8000 * MS, ..setup }, 1);
+        close(fairness(&found), 1.0, 0.03);
+        close(found.competitor_fairness_min.unwrap(), 1.0, 0.05);
+        assert_eq!(found.moves_per_s, 0.0, "nobody ever sleeps");
+    }
+    for cpus in [2, 4] {
+        let setup = Setup { cpus, ranks: cpus, ..pair("dcs-sb", Receiver::Spin, (1, 2 * cpus)) };
+        let fairness = mean(&setup, fairness);
+        assert!((0.9..=1.1).contains(&fairness), "{cpus} CPUs: F {fairness}");
+    }
+}
+
+#[test]
+fn processes_of_a_job_on_one_node_have_a_cpu_each() {
+    for preset in presets::all().keys() {
+        let alone = Setup { cpus: 4, ranks: 4, ..pair(preset, Receiver::Spin, (1, 0)) };
+        close(rate(&simulate(&alone, 1)), 1e6 / 90.0, 0.01);
+    }
+    // All 4 x 4 meet in 4 rounds behind that of the ring, wherever they are.
+    let meet = setup("local", Pattern::Meeting, Receiver::Spin, 4, (1, 0));
+    let found = simulate(&Setup { cpus: 4, ranks: 4, ..meet }, 1);
+    close(rate(&found), 1e6 / (2000.0 + 12.0 * 20.0 + 5.0 * 5.0), 0.01);
+}
+
+#[test]
+fn who_wakes_has_an_idle_cpu_where_there_is_one() {
+    let pair = pair("local", Receiver::Block, (1, 1));
+    let apart = mean(&Setup { cpus: 2, ..pair.clone() }, rate);
+    close(apart, 1e6 / 390.0, 0.01);
+    // Nothing moves a task that never sleeps, so the competitor ends up alone on one of the two, and both jobs on the other.
+    let two = simulate(&Setup { cpus: 2, jobs: 2, ..pair }, 1);
+    close(two.competitor_fairness_min.unwrap(), 1.5, 0.01);
+}
+
+#[test]
 fn one_seed_makes_one_outcome() {
-    let setup = setup("dcs-sb+epochs=true", Pattern::Meeting, Receiver::Block, 8, (2, 1));
-    assert_eq!(simulate(&setup, 7), simulate(&setup, 7));
-    assert_ne!(simulate(&setup, 7), simulate(&setup, 8));
+    let one = setup("dcs-sb+epochs=true", Pattern::Meeting, Receiver::Block, 8, (2, 1));
+    for setup in [one.clone(), Setup { cpus: 2, ..one.clone() }, Setup { cpus: 4, ranks: 3, ..one }] {
+        assert_eq!(simulate(&setup, 7), simulate(&setup, 7));
+        assert_ne!(simulate(&setup, 7), simulate(&setup, 8));
+    }
 }
 
 #[test]
@@ -167,6 +209,9 @@ fn prints_what_it_says_it_prints() {
         assert!(json[key].is_number(), "{key}: {json}");
     }
     assert!(json["ci90"]["slowdown"].is_number() && json["policy"] == "dcs-sb", "{json}");
+    assert!(json.get("cpus").is_none(), "{json}");
+    let several: Value = serde_json::from_slice(&scx_cosched(&[&args[..], &["--cpus", "2"]].concat()).stdout).unwrap();
+    assert!(several["cpus"]["each"] == 2 && several["cpus"]["moves_per_s"].is_number(), "{several}");
     let text = scx_cosched(&args[..args.len() - 1]);
     assert!(
         String::from_utf8_lossy(&text.stdout).starts_with("dcs-sb: 2 jobs and 1 competitors on 4 nodes\nslowdown: ")

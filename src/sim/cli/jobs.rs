@@ -146,7 +146,7 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "MS", value_parser = |s: &str| QUANTUM.parse(s), allow_hyphen_values = true)]
     pub quantum_ms: Option<u32>,
 
-    /// P, nodes and processes of each job, 1 to 65536.
+    /// P, nodes, with a CPU each, and processes of each job, 1 to 65536.
     #[arg(long, value_name = "P", default_value = "32", value_parser = |s: &str| NODES.parse(s), allow_hyphen_values = true)]
     pub nodes: u32,
 

@@ -6,6 +6,7 @@ use clap::Args;
 use super::{NODES, Runs, TICK};
 use crate::limits::Range;
 
+const CPUS: Range<u32> = Range::new(1, 64, "a whole number");
 const JOBS: Range<u32> = Range::new(1, 64, "a whole number");
 const COMPETITORS: Range<u32> = Range::new(0, 64, "a whole number");
 const GRAIN: Range<f64> = Range::new(1.0, 1e6, "a number of us");
@@ -58,9 +59,19 @@ pub struct SharedArgs {
     #[arg(long, value_enum, value_name = "HOW", default_value = "spin")]
     pub receiver: ReceiverName,
 
-    /// Nodes, and processes of each job, 1 to 65536; with pattern token an even number.
+    /// Nodes, 1 to 65536; with pattern token an even number.
     #[arg(long, value_name = "N", default_value = "64", value_parser = |s: &str| NODES.parse(s), allow_hyphen_values = true)]
     pub nodes: u32,
+
+    /// CPUs of each node, 1 to 64, each with a queue of its own; of all nodes together 65536 at most. One that has nobody to run takes
+    /// a task from another.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = |s: &str| CPUS.parse(s), allow_hyphen_values = true)]
+    pub cpus: u32,
+
+    /// Processes of each job on each node, 1 to 64, and no more than it has CPUs. Ranks go round the nodes: neighbours are on
+    /// different ones.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = |s: &str| CPUS.parse(s), allow_hyphen_values = true)]
+    pub ranks: u32,
 
     /// Parallel jobs, all alike, 1 to 64.
     #[arg(long, value_name = "N", default_value = "2", value_parser = |s: &str| JOBS.parse(s), allow_hyphen_values = true)]

@@ -25,7 +25,7 @@ fn rate(text: &str) -> Result<f64, String> {
 /// probability that so many run job B.
 #[derive(Args, Clone, Debug)]
 pub struct MarkovArgs {
-    /// N, nodes and processes of each job, 1 to 1000000.
+    /// N, nodes, with a CPU each, and processes of each job, 1 to 1000000.
     #[arg(long, value_name = "N", default_value = "64", value_parser = |s: &str| MARKOV_NODES.parse(s), allow_hyphen_values = true)]
     pub nodes: u32,
 
@@ -74,7 +74,7 @@ pub struct DynamicArgs {
     #[arg(long, value_name = "PRESET", conflicts_with_all = ["algorithm", "h_cycles", "node_numbers"])]
     pub policy: Option<String>,
 
-    /// N, nodes and processes of each job, 1 to 65536.
+    /// N, nodes, with a CPU each, and processes of each job, 1 to 65536.
     #[arg(long, value_name = "N", default_value = "64", value_parser = |s: &str| NODES.parse(s), allow_hyphen_values = true)]
     pub nodes: u32,
 

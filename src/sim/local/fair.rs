@@ -7,6 +7,8 @@
 //! run for two of its slice, else at the next tick. Slices end at ticks, of 1 ms unless said otherwise. Who is parked stays
 //! runnable, behind everybody else (`bpf/park.bpf.h`).
 
+mod standing;
+
 use super::{LocalScheduler, Slot};
 use crate::bpf::intf::{self, COSCHED_WINDOW_CREDIT, cosched_policy};
 

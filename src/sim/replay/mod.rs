@@ -165,7 +165,9 @@ fn cases(summary: &Summary, measured: &Measured, args: &ReplayArgs) -> (Cases, V
         };
         let setup = Setup {
             nodes: 2,
+            cpus: 1,
             jobs: scenario.jobs,
+            ranks: 1,
             competitors: scenario.competitors,
             program: Program {
                 pattern: Pattern::Token,

@@ -12,7 +12,7 @@ use crate::calibration;
 use crate::presets;
 use crate::report::usage;
 use crate::sim::cli::{PatternName, ReceiverName, SharedArgs};
-use crate::sim::shared::program::{Pattern, Program, Receiver};
+use crate::sim::shared::program::{MOST_NODES, Pattern, Program, Receiver};
 use crate::sim::shared::{self, Costs, Faults, Job, Outcome, Setup, is_gang};
 use crate::sim::stats::Estimate;
 
@@ -28,10 +28,20 @@ struct Intervals {
     coscheduled: Option<f64>,
 }
 
+/// Of nodes that have several.
+#[derive(Serialize)]
+struct Cpus {
+    each: u32,
+    ranks: u32,
+    moves_per_s: f64,
+}
+
 #[derive(Serialize)]
 struct SharedView {
     policy: String,
     nodes: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpus: Option<Cpus>,
     slowdown: f64,
     iterations_per_s: f64,
     alone_per_s: f64,
@@ -65,7 +75,11 @@ pub fn shared(args: &SharedArgs) -> Result<ExitCode> {
     let view = view(args)?;
     let text = |mean: f64, ci90: Option<f64>, digits| Estimate { mean, ci90 }.text(digits);
     let SharedView { ci90, .. } = &view;
-    println!("{}: {} jobs and {} competitors on {} nodes", view.policy, args.jobs, args.competitors, view.nodes);
+    let of_cpus = view.cpus.as_ref().map(|cpus| format!(" of {} CPUs", cpus.each)).unwrap_or_default();
+    println!(
+        "{}: {} jobs and {} competitors on {} nodes{of_cpus}",
+        view.policy, args.jobs, args.competitors, view.nodes
+    );
     println!(
         "slowdown: {} ({} iterations/s of {:.1} alone)",
         text(view.slowdown, ci90.slowdown, 3),
@@ -82,6 +96,9 @@ pub fn shared(args: &SharedArgs) -> Result<ExitCode> {
         println!("F of the competitor that has least: {least:.2}");
     }
     println!("boosts: {:.1} a second and node", view.boosts_per_s);
+    if let Some(cpus) = &view.cpus {
+        println!("moves to another CPU: {:.1} a second and node", cpus.moves_per_s);
+    }
     println!("{} events, {:.2} million a second", view.events, view.events_per_s / 1e6);
     Ok(ExitCode::SUCCESS)
 }
@@ -109,7 +126,9 @@ pub fn setup(args: &SharedArgs) -> Result<Setup> {
     let first = args.mistuned.as_deref().map(|name| of("mistuned", name)).transpose()?;
     let setup = Setup {
         nodes: args.nodes,
+        cpus: args.cpus,
         jobs: args.jobs,
+        ranks: args.ranks,
         competitors: args.competitors,
         program: program(args),
         policy: of("policy", &args.policy)?,
@@ -130,6 +149,20 @@ pub fn setup(args: &SharedArgs) -> Result<Setup> {
         warmup_ns: ns(args.warmup_s, 1e9),
         length_ns: ns(args.seconds, 1e9),
     };
+    if args.nodes * args.cpus > MOST_NODES {
+        return Err(usage(format!(
+            "--cpus: {} nodes of {} CPUs are {} (choose fewer: {MOST_NODES} CPUs of all nodes at most)",
+            args.nodes,
+            args.cpus,
+            args.nodes * args.cpus
+        )));
+    }
+    if args.ranks > args.cpus {
+        return Err(usage(format!(
+            "--ranks: {} processes of a job have {} CPUs on a node (choose at most so many, or more --cpus)",
+            args.ranks, args.cpus
+        )));
+    }
     if args.pattern == PatternName::Token && args.nodes % 2 == 1 {
         return Err(usage(format!("--nodes: {} nodes make no pairs (choose an even number)", args.nodes)));
     }
@@ -172,9 +205,11 @@ fn view(args: &SharedArgs) -> Result<SharedView> {
         (mean(|job| job.iterations_per_s), mean(|job| job.fairness), mean(|job| job.coscheduled));
     let least = outcomes.iter().filter_map(|outcome| outcome.competitor_fairness_min).collect::<Vec<_>>();
     let events: u64 = outcomes.iter().map(|outcome| outcome.events).sum();
+    let moves_per_s = of(&|outcome| outcome.moves_per_s).mean;
     Ok(SharedView {
         policy: args.policy.clone(),
         nodes: args.nodes,
+        cpus: (args.cpus > 1).then_some(Cpus { each: args.cpus, ranks: args.ranks, moves_per_s }),
         slowdown: slowdown.mean,
         iterations_per_s: rate.mean,
         alone_per_s,

@@ -70,7 +70,9 @@ pub fn load(name: &str, pattern: Pattern, nodes: u32, tasks: (u32, u32)) -> Setu
     let us = |us: f64| (us * 1000.0) as u64;
     Setup {
         nodes,
+        cpus: 1,
         jobs: tasks.0,
+        ranks: 1,
         competitors: tasks.1,
         program: Program {
             pattern,

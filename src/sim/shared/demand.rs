@@ -12,15 +12,15 @@ use crate::sim::node::Mode;
 
 impl Shared<'_> {
     /// Whether the arrival of a message is a demand by itself.
-    pub(super) fn arrivals_demand(&self, node: usize) -> bool {
-        self.policy(node).arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND
+    pub(super) fn arrivals_demand(&self, on: usize) -> bool {
+        self.policy(on).arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND
     }
 
     /// A message comes.
     pub(super) fn message(&mut self, place: u32, channel: u8, epoch: u64, rest_ns: u64, queue: &mut Queue<Event>) {
-        let (node, slot) = ((place / self.slots) as usize, place % self.slots);
-        let (now_ns, runs) = (queue.now_ns(), self.running(node) == Some(slot));
-        let task = self.task(node, slot);
+        let (on, slot) = (self.cpu_of(place), place % self.slots);
+        let (now_ns, runs) = (queue.now_ns(), self.running(on) == Some(slot));
+        let task = self.task(on, slot);
         task.pending[usize::from(channel)] += 1;
         (task.last_arrival_ns, task.message_epoch, task.message_slice_ns) = (now_ns, epoch, rest_ns);
         task.arrivals[0] += 1;
@@ -28,8 +28,8 @@ impl Shared<'_> {
         if runs {
             (task.arrivals[1], task.progressed) = (task.arrivals[1] + 1, true);
             task.unread += u32::from(!waits);
-            if waits && self.receives_on(node, slot, channel) {
-                self.wait_ends(node, slot, queue);
+            if waits && self.receives_on(on, slot, channel) {
+                self.wait_ends(on, slot, queue);
             }
             return;
         }
@@ -38,60 +38,61 @@ impl Shared<'_> {
             task.first_arrival_ns = now_ns;
         }
         // The CPU is on its way to it.
-        if self.cpus[node].node.mode == Mode::Switching(slot) {
+        if self.cpus[on].node.mode == Mode::Switching(slot) {
             return;
         }
-        if !self.task(node, slot).sleeps() {
-            return self.demands(node, slot, queue);
+        if !self.task(on, slot).sleeps() {
+            return self.demands(on, slot, queue);
         }
-        if self.receives_on(node, slot, channel) {
-            self.awakes(node, slot, now_ns);
-            self.woken(node, slot, queue);
+        if self.receives_on(on, slot, channel) {
+            let on = self.wakes_where(on, slot, now_ns);
+            self.awakes(on, slot, now_ns);
+            self.woken(on, slot, queue);
         }
     }
 
     /// A message has come for `slot`, which waits for its CPU.
-    fn demands(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
-        if self.task(node, slot).boost == Boost::Granted {
+    fn demands(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
+        if self.task(on, slot).boost == Boost::Granted {
             return;
         }
-        if self.arrivals_demand(node) && self.asks(node, slot, queue.now_ns()) {
-            return self.reschedule(node, queue);
+        if self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
+            return self.reschedule(on, queue);
         }
-        if self.task(node, slot).park == Park::Parked {
-            self.cpus[node].unpark = true;
-            self.makes_way(node, slot, queue);
+        if self.task(on, slot).park == Park::Parked {
+            self.cpus[on].unpark = true;
+            self.makes_way(on, slot, queue);
         }
     }
 
     /// `slot` has just become runnable.
-    fn woken(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
-        if self.cpus[node].node.mode == Mode::Idle {
-            return self.dispatch(node, queue);
+    fn woken(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
+        if self.cpus[on].node.mode == Mode::Idle {
+            return self.dispatch(on, queue);
         }
-        if self.arrivals_demand(node) && self.asks(node, slot, queue.now_ns()) {
-            return self.reschedule(node, queue);
+        if self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
+            return self.reschedule(on, queue);
         }
-        self.makes_way(node, slot, queue);
+        self.makes_way(on, slot, queue);
     }
 
     /// Has the running task make way for `slot` if its row or the fair order says so.
-    fn makes_way(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
-        let (policy, now_ns) = (self.policy(node), queue.now_ns());
-        self.settle(node, now_ns);
-        let Some(running) = self.running(node) else { return };
-        let rows = is_gang(policy) && self.has_turn(node, slot, now_ns) && !self.has_turn(node, running, now_ns);
-        if rows || self.cpus[node].node.local.outranks(running) {
-            self.reschedule(node, queue);
+    fn makes_way(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (policy, now_ns) = (self.policy(on), queue.now_ns());
+        self.settle(on, now_ns);
+        let Some(running) = self.running(on) else { return };
+        let rows = is_gang(policy) && self.has_turn(on, slot, now_ns) && !self.has_turn(on, running, now_ns);
+        if rows || self.cpus[on].node.local.outranks(running) {
+            self.reschedule(on, queue);
         }
     }
 
     /// Asks the gate whether `slot`, which is in the queue and has a demand, may run now. If so, it is the next.
-    pub(super) fn asks(&mut self, node: usize, slot: u32, now_ns: u64) -> bool {
-        self.settle(node, now_ns);
-        let (policy, demand) = (self.policy(node), self.describe(node, slot, now_ns));
-        let place = self.place_of(node, slot);
-        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+    pub(super) fn asks(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
+        self.settle(on, now_ns);
+        let (policy, demand) = (self.policy(on), self.describe(on, slot, now_ns));
+        let place = self.place_of(on, slot);
+        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         let granted = native::grants(native::decide(policy, &demand)) && !cpu.starving;
         task.denied = !granted;
         cpu.demand |= granted || policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND;
@@ -107,14 +108,14 @@ impl Shared<'_> {
     }
 
     /// What the gate is to know.
-    fn describe(&mut self, node: usize, slot: u32, now_ns: u64) -> cosched_demand {
-        let (place, policy) = (self.place_of(node, slot), self.policy(node));
-        let runs = match self.cpus[node].node.mode {
+    fn describe(&mut self, on: usize, slot: u32, now_ns: u64) -> cosched_demand {
+        let (place, policy) = (self.place_of(on, slot), self.policy(on));
+        let runs = match self.cpus[on].node.mode {
             Mode::Running(slot) | Mode::Switching(slot) => Some(slot),
             Mode::Idle => None,
         };
-        let talks = runs.is_some_and(|slot| self.tasks[self.place_of(node, slot)].talks);
-        let (cpu, task) = (&mut self.cpus[node], &self.tasks[place]);
+        let talks = runs.is_some_and(|slot| self.tasks[self.place_of(on, slot)].talks);
+        let (cpu, task) = (&mut self.cpus[on], &self.tasks[place]);
         Self::advance_shares(cpu, now_ns);
         let mut window = task.window;
         if policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
@@ -138,39 +139,39 @@ impl Shared<'_> {
     }
 
     /// Puts the fairest with a boost first, or of those who were denied one and are granted it now. False: nobody.
-    pub(super) fn takes_boosted(&mut self, node: usize, now_ns: u64) -> bool {
-        if !std::mem::take(&mut self.cpus[node].demand) {
+    pub(super) fn takes_boosted(&mut self, on: usize, now_ns: u64) -> bool {
+        if !std::mem::take(&mut self.cpus[on].demand) {
             return false;
         }
-        let (mut taken, mut more, demands) = (None, false, self.arrivals_demand(node));
-        for index in 0..self.cpus[node].node.local.queue().len() {
-            let slot = self.cpus[node].node.local.queue()[index];
-            let task = self.task(node, slot);
+        let (mut taken, mut more, demands) = (None, false, self.arrivals_demand(on));
+        for index in 0..self.cpus[on].node.local.queue().len() {
+            let slot = self.cpus[on].node.local.queue()[index];
+            let task = self.task(on, slot);
             let (boost, waits) = (task.boost, task.denied && task.has_demand());
             if boost == Boost::None && !(demands && task.denied) {
                 continue;
             }
-            if taken.is_none() && (boost != Boost::None || (waits && self.asks(node, slot, now_ns))) {
+            if taken.is_none() && (boost != Boost::None || (waits && self.asks(on, slot, now_ns))) {
                 taken = Some(slot);
             } else {
                 more = true;
             }
         }
-        self.cpus[node].demand = more;
+        self.cpus[on].demand = more;
         let Some(slot) = taken else { return false };
-        let task = self.task(node, slot);
+        let task = self.task(on, slot);
         let slice_ns = (task.boost != Boost::Resumed).then_some(task.granted_ns);
         (task.boost, task.boosted) = (Boost::None, true);
-        self.cpus[node].node.local.boost(slot, slice_ns);
+        self.cpus[on].node.local.boost(slot, slice_ns);
         true
     }
 
     /// Boosts whom the policy chooses among those in the queue and, if `itself`, the running task, if the gate allows.
     /// True: somebody is to run instead.
-    pub(super) fn boosts_one(&mut self, node: usize, running: u32, itself: bool, now_ns: u64) -> bool {
-        let choice = self.policy(node).choice;
+    pub(super) fn boosts_one(&mut self, on: usize, running: u32, itself: bool, now_ns: u64) -> bool {
+        let choice = self.policy(on).choice;
         let candidate = |slot: u32| {
-            let task = &self.tasks[self.place_of(node, slot)];
+            let task = &self.tasks[self.place_of(on, slot)];
             let candidate = cosched_candidate {
                 distance: (slot + self.slots - running) % self.slots,
                 receives: u32::from(task.receives()),
@@ -180,9 +181,9 @@ impl Shared<'_> {
             };
             (slot, candidate)
         };
-        let queued = self.cpus[node].node.local.queue().iter().copied();
+        let queued = self.cpus[on].node.local.queue().iter().copied();
         let all = itself.then_some(running).into_iter().chain(queued).map(candidate);
         let Some(slot) = native::choose(choice, all).filter(|&slot| slot != running) else { return false };
-        self.task(node, slot).boost == Boost::None && self.asks(node, slot, now_ns)
+        self.task(on, slot).boost == Boost::None && self.asks(on, slot, now_ns)
     }
 }

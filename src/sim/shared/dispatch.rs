@@ -31,10 +31,10 @@ impl Shared<'_> {
     }
 
     /// Charges the task that runs for what it has run since the last charge.
-    pub(super) fn settle(&mut self, node: usize, now_ns: u64) {
-        let Some(slot) = self.running(node) else { return };
-        let (place, policy) = (self.place_of(node, slot), self.policy(node));
-        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+    pub(super) fn settle(&mut self, on: usize, now_ns: u64) {
+        let Some(slot) = self.running(on) else { return };
+        let (place, policy) = (self.place_of(on, slot), self.policy(on));
+        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         let ran_ns = cpu.node.charge(now_ns);
         Self::advance_shares(cpu, now_ns);
         let share_ns = cpu.share_clock - task.share_seen;
@@ -56,29 +56,29 @@ impl Shared<'_> {
     }
 
     /// Who runs is to make way for somebody in the queue: at once, or when the switch to it is over.
-    pub(super) fn reschedule(&mut self, node: usize, queue: &mut Queue<Event>) {
-        match self.cpus[node].node.mode {
-            Mode::Idle => self.dispatch(node, queue),
-            Mode::Switching(_) => self.cpus[node].resched = true,
+    pub(super) fn reschedule(&mut self, on: usize, queue: &mut Queue<Event>) {
+        match self.cpus[on].node.mode {
+            Mode::Idle => self.dispatch(on, queue),
+            Mode::Switching(_) => self.cpus[on].resched = true,
             Mode::Running(slot) => {
-                self.stops(node, slot, Leaves::Preempted, queue);
-                self.dispatch(node, queue);
+                self.stops(on, slot, Leaves::Preempted, queue);
+                self.dispatch(on, queue);
             }
         }
     }
 
     /// `slot`, which runs, leaves its CPU: to the queue, or to sleep if it spins before that, since nobody waits for one that
     /// does (`bpf/waits.bpf.h`).
-    pub(super) fn stops(&mut self, node: usize, slot: u32, how: Leaves, queue: &mut Queue<Event>) {
+    pub(super) fn stops(&mut self, on: usize, slot: u32, how: Leaves, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
-        self.settle(node, now_ns);
-        if self.task(node, slot).wait == Wait::Spins {
-            return self.sleeps(node, slot, now_ns);
+        self.settle(on, now_ns);
+        if self.task(on, slot).wait == Wait::Spins {
+            return self.sleeps(on, slot, now_ns);
         }
-        let until_ns = self.cpus[node].node.until_ns;
-        let parks = self.looks_at_preempted(node, slot);
-        let place = self.place_of(node, slot);
-        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+        let until_ns = self.cpus[on].node.until_ns;
+        let parks = self.looks_at_preempted(on, slot);
+        let place = self.place_of(on, slot);
+        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         if task.wait == Wait::None && until_ns != NEVER_NS {
             task.left_ns = until_ns.saturating_sub(now_ns);
         }
@@ -95,18 +95,18 @@ impl Shared<'_> {
             Leaves::Preempted => cpu.node.local.preempt(slot),
         }
         cpu.demand |= resumes;
-        if self.leaves_to_others(node, slot, now_ns) || resumes {
+        if self.leaves_to_others(on, slot, now_ns) || resumes {
             return;
         }
-        if self.task(node, slot).has_demand() && self.arrivals_demand(node) {
-            self.asks(node, slot, now_ns);
+        if self.task(on, slot).has_demand() && self.arrivals_demand(on) {
+            self.asks(on, slot, now_ns);
         }
     }
 
     /// The running `slot` sleeps until a message comes. Its claim to a share goes on.
-    pub(super) fn sleeps(&mut self, node: usize, slot: u32, now_ns: u64) {
-        let place = self.place_of(node, slot);
-        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+    pub(super) fn sleeps(&mut self, on: usize, slot: u32, now_ns: u64) {
+        let place = self.place_of(on, slot);
+        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         (task.wait, task.wait_since_ns, task.boost, task.boosted) = (Wait::Sleeps, now_ns, Boost::None, false);
         (task.owes, task.park) = (false, Park::None);
         cpu.nr_runnable -= 1;
@@ -114,9 +114,9 @@ impl Shared<'_> {
     }
 
     /// `slot`, which slept, has a message: it is runnable, in the fair order, at its place.
-    pub(super) fn awakes(&mut self, node: usize, slot: u32, now_ns: u64) {
-        let (place, policy) = (self.place_of(node, slot), self.policy(node));
-        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+    pub(super) fn awakes(&mut self, on: usize, slot: u32, now_ns: u64) {
+        let (place, policy) = (self.place_of(on, slot), self.policy(on));
+        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         Self::advance_shares(cpu, now_ns);
         // The clock ran without it (`bpf/jobs.bpf.h`).
         let others = u64::from(cpu.nr_runnable);
@@ -130,50 +130,51 @@ impl Shared<'_> {
     }
 
     /// The CPU is free: somebody with a boost has it, the row whose turn it is, or the first in the fair order.
-    pub(super) fn dispatch(&mut self, node: usize, queue: &mut Queue<Event>) {
+    pub(super) fn dispatch(&mut self, on: usize, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
-        self.unparks(node, now_ns);
-        if !self.takes_boosted(node, now_ns) {
-            self.takes_row(node, now_ns);
+        self.unparks(on, now_ns);
+        if !self.takes_boosted(on, now_ns) {
+            self.takes_row(on, now_ns);
         }
+        self.takes_from_others(on, now_ns);
         let costs = self.setup.costs;
-        let it = &mut self.cpus[node].node;
+        let it = &mut self.cpus[on].node;
         let was_idle = it.mode == Mode::Idle;
         let switch_ns = if was_idle { costs.idle_switch_ns } else { costs.switch_ns };
         if let Some(timer) = it.take_next(now_ns, switch_ns) {
-            queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
+            queue.after(SWITCHES, switch_ns, Event::Timer { cpu: on as u32, timer });
         } else if let Mode::Running(slot) = it.mode {
             if was_idle {
                 let timer = it.switch_to(slot, now_ns, switch_ns);
-                queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });
+                queue.after(SWITCHES, switch_ns, Event::Timer { cpu: on as u32, timer });
             } else {
-                self.begins(node, slot, now_ns, queue);
+                self.begins(on, slot, now_ns, queue);
             }
         }
     }
 
     /// Gang: whether the row of `slot` has its turn. Jobs and competitors have a row each, as far as there are rows.
-    pub(super) fn has_turn(&self, node: usize, slot: u32, now_ns: u64) -> bool {
-        let policy = self.policy(node);
-        native::gang_row_at(policy, self.cpus[node].tai_ns + now_ns) == slot % policy.rows.max(1)
+    pub(super) fn has_turn(&self, on: usize, slot: u32, now_ns: u64) -> bool {
+        let (policy, job) = (self.policy(on), self.setup.who_is(self.node_of(on), slot).0);
+        native::gang_row_at(policy, self.cpus[on].tai_ns + now_ns) == job % policy.rows.max(1)
     }
 
     /// Gang: the first of the row whose turn it is goes first.
-    fn takes_row(&mut self, node: usize, now_ns: u64) {
-        let policy = self.policy(node);
+    fn takes_row(&mut self, on: usize, now_ns: u64) {
+        let policy = self.policy(on);
         if !is_gang(policy) {
             return;
         }
-        let first = self.cpus[node].node.local.queue().iter().copied().find(|&slot| self.has_turn(node, slot, now_ns));
+        let first = self.cpus[on].node.local.queue().iter().copied().find(|&slot| self.has_turn(on, slot, now_ns));
         if let Some(slot) = first {
-            self.cpus[node].node.local.boost(slot, Some(policy.slice_ns));
+            self.cpus[on].node.local.boost(slot, Some(policy.slice_ns));
         }
     }
 
     /// What a CPU does is over, if this timer is the one that counts.
-    pub(super) fn timer(&mut self, node: usize, timer: u32, queue: &mut Queue<Event>) -> bool {
+    pub(super) fn timer(&mut self, on: usize, timer: u32, queue: &mut Queue<Event>) -> bool {
         let now_ns = queue.now_ns();
-        let it = &mut self.cpus[node].node;
+        let it = &mut self.cpus[on].node;
         if it.timer != timer {
             return false;
         }
@@ -182,36 +183,36 @@ impl Shared<'_> {
             Mode::Switching(slot) => {
                 // Charged to the task that comes.
                 it.begin(slot, it.switching_since_ns());
-                if std::mem::take(&mut self.cpus[node].resched) {
-                    self.arrives_at_cpu(node, slot, now_ns);
-                    self.stops(node, slot, Leaves::Preempted, queue);
-                    self.dispatch(node, queue);
+                if std::mem::take(&mut self.cpus[on].resched) {
+                    self.arrives_at_cpu(on, slot, now_ns);
+                    self.stops(on, slot, Leaves::Preempted, queue);
+                    self.dispatch(on, queue);
                 } else {
-                    self.begins(node, slot, now_ns, queue);
+                    self.begins(on, slot, now_ns, queue);
                 }
             }
-            Mode::Running(slot) => self.step_over(node, slot, queue),
+            Mode::Running(slot) => self.step_over(on, slot, queue),
         }
         true
     }
 
     /// `slot` has the CPU, and goes on with what it does.
-    fn begins(&mut self, node: usize, slot: u32, now_ns: u64, queue: &mut Queue<Event>) {
-        self.arrives_at_cpu(node, slot, now_ns);
-        self.cpus[node].node.use_for(Use::Compute, now_ns);
-        self.resume(node, slot, queue);
+    fn begins(&mut self, on: usize, slot: u32, now_ns: u64, queue: &mut Queue<Event>) {
+        self.arrives_at_cpu(on, slot, now_ns);
+        self.cpus[on].node.use_for(Use::Compute, now_ns);
+        self.resume(on, slot, queue);
     }
 
     /// `slot` has the CPU from now on.
-    fn arrives_at_cpu(&mut self, node: usize, slot: u32, now_ns: u64) {
-        let (place, policy) = (self.place_of(node, slot), self.policy(node));
-        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+    fn arrives_at_cpu(&mut self, on: usize, slot: u32, now_ns: u64) {
+        let (place, policy) = (self.place_of(on, slot), self.policy(on));
+        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         if cpu.epoch_slot != Some(slot) {
             cpu.epoch_slot = Some(slot);
             cpu.epoch = if task.boosted {
                 native::epoch_adopt(cpu.epoch, task.message_epoch)
             } else {
-                native::epoch_next(cpu.epoch, node as u32)
+                native::epoch_next(cpu.epoch, on as u32)
             };
         }
         if task.boosted {

@@ -2,12 +2,13 @@
 //! `sim shared`: parallel jobs and busy competitors that share nodes for good, under a preset as the kernel has it: its gate,
 //! its wait rule and its slices.
 //!
-//! Each node has a CPU with a process of each job and with the competitors, in the fair order of [`Fair`](super::local::Fair). A
-//! message that comes for a process which does not run asks the gate of `policies/` as `bpf/demand.bpf.h` does, with the same
+//! Each node has a CPU with a process of each job and with the competitors, in the fair order of [`Fair`](super::local::Fair); or it
+//! has several, each with an order of its own, and the tasks move between them as in the kernel (`cpus.rs`). A message that comes for a process which does not run asks the gate of `policies/` as `bpf/demand.bpf.h` does, with the same
 //! snapshot; a process that waits is parked, yields or sleeps as in `bpf/park.bpf.h` and `bpf/waits.bpf.h`; epochs go along with the
-//! messages. So this is what the scheduler's files together make of a load, where a CPU has one queue, weights are
-//! equal and nobody migrates.
+//! messages. So this is what the scheduler's files together make of a load, where weights are equal and all CPUs of a
+//! node share a cache.
 
+mod cpus;
 mod demand;
 mod dispatch;
 mod model;
@@ -50,10 +51,14 @@ pub struct Faults {
 /// What is simulated.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// How many nodes there are, with a CPU each, from 1 to [`program::MOST_NODES`].
+    /// How many nodes there are, from 1 on.
     pub nodes: u32,
-    /// Parallel jobs, with a process on each node.
+    /// CPUs of each, from 1 on. Of all nodes together there are [`program::MOST_NODES`] at most.
+    pub cpus: u32,
+    /// Parallel jobs, with processes on each node.
     pub jobs: u32,
+    /// How many of each job, from 1 to `cpus`. Ranks go round the nodes, so that neighbours are on different ones.
+    pub ranks: u32,
     /// Processes on each node that only compute.
     pub competitors: u32,
     /// What each job does.
@@ -78,19 +83,38 @@ pub struct Setup {
 
 impl Setup {
     /// The policy of a node.
-    pub fn policy_of(&self, node: usize) -> &cosched_policy {
+    pub fn policy_of(&self, node: u32) -> &cosched_policy {
         self.first.as_ref().filter(|_| node == 0).unwrap_or(&self.policy)
     }
 
     /// Tasks on each node.
     pub fn slots(&self) -> u32 {
-        self.jobs + self.competitors
+        self.jobs * self.ranks + self.competitors
+    }
+
+    /// Processes of each job.
+    pub fn processes(&self) -> u32 {
+        self.nodes * self.ranks
+    }
+
+    /// Whose slot this is of a node: the number of his job, and his rank there. Competitors are counted on behind the jobs.
+    fn who_is(&self, node: u32, slot: u32) -> (u32, u32) {
+        match slot.checked_sub(self.jobs * self.ranks) {
+            _ if self.ranks == 1 => (slot, node),
+            None => (slot / self.ranks, slot % self.ranks * self.nodes + node),
+            Some(competitor) => (self.jobs + competitor, node),
+        }
+    }
+
+    /// How many tasks share a CPU, in the mean; 1 if there are fewer than CPUs.
+    fn tasks_a_cpu(&self) -> f64 {
+        (f64::from(self.slots()) / f64::from(self.cpus)).max(1.0)
     }
 
     /// By how much the jobs are slower than they would be if each had its fair share of all nodes at the same time, undisturbed;
     /// `alone_per_s`: what one makes that has the nodes to itself.
     pub fn slowdown(&self, outcome: &Outcome, alone_per_s: f64) -> f64 {
-        alone_per_s / f64::from(self.slots()) / outcome.mean(|job| job.iterations_per_s).max(1e-9)
+        alone_per_s / self.tasks_a_cpu() / outcome.mean(|job| job.iterations_per_s).max(1e-9)
     }
 }
 
@@ -106,7 +130,7 @@ pub struct Job {
     pub iterations_per_s: f64,
     /// The mean share of a CPU.
     pub cpu_share: f64,
-    /// F = N T_C / T_E (thesis 5.1), the mean over the nodes.
+    /// F = N T_C / T_E (thesis 5.1), the mean over the nodes; N: the tasks that share a CPU, all CPUs of a node being alike.
     pub fairness: f64,
     /// Of the node where it has the least.
     pub fairness_min: f64,
@@ -123,6 +147,8 @@ pub struct Outcome {
     pub competitor_fairness_min: Option<f64>,
     /// Boosts, per second and node.
     pub boosts_per_s: f64,
+    /// Moves of a task to another CPU, per second and node.
+    pub moves_per_s: f64,
     /// How many events there were.
     pub events: u64,
 }
@@ -143,13 +169,13 @@ pub fn simulate(setup: &Setup, seed: u64) -> Outcome {
     outcome(&model, events)
 }
 
-/// How many iterations per second a job makes that has the nodes to itself, spins, and loses no message. On more than 1024 nodes it is
-/// that on 1024: neighbours wait for one another no more, and a meeting takes some rounds more.
+/// How many iterations per second a job makes that has the nodes to itself, spins, and loses no message. Of more than 1024 processes it
+/// is that of 1024: neighbours wait for one another no more, and a meeting takes some rounds more.
 pub fn alone_per_s(setup: &Setup, seed: u64) -> f64 {
     let local = presets::find("local").expect("it is a preset").policy;
     let policy = local.to_bpf(&calibration::Costs { latency_us: 0.0, overhead_us: 0.0, switch_us: 0.0 });
     let alone = Setup {
-        nodes: setup.nodes.min(1024),
+        nodes: setup.nodes.min(1024 / setup.ranks.next_power_of_two()).max(1),
         jobs: 1,
         competitors: 0,
         program: Program { receiver: Receiver::Spin, ..setup.program },
@@ -166,25 +192,29 @@ fn outcome(model: &Shared<'_>, events: u64) -> Outcome {
     let setup = model.setup;
     let (nodes, slots, seconds) = (setup.nodes as usize, setup.slots() as usize, setup.length_ns as f64 / 1e9);
     let share = |node: usize, slot: usize| model.tasks[node * slots + slot].cpu_ns as f64 / setup.length_ns as f64;
-    let fairness = |node: usize, slot: usize| slots as f64 * share(node, slot);
+    let (ranks, tasks_a_cpu) = (setup.ranks as usize, setup.tasks_a_cpu());
+    let fairness = |node: usize, slot: usize| tasks_a_cpu * share(node, slot);
     let least = |slot: usize| (0..nodes).map(|node| fairness(node, slot)).fold(f64::INFINITY, f64::min);
-    let job = |slot: usize| {
-        let of_job = || (0..nodes).map(|node| &model.tasks[node * slots + slot]);
-        let cpu_share = (0..nodes).map(|node| share(node, slot)).sum::<f64>() / nodes as f64;
+    let job = |number: usize| {
+        let own = || number * ranks..(number + 1) * ranks;
+        let of_job = || (0..nodes).flat_map(|node| own().map(move |slot| &model.tasks[node * slots + slot]));
+        let shares = (0..nodes).flat_map(|node| own().map(move |slot| share(node, slot)));
+        let (processes, cpu_share) = ((nodes * ranks) as f64, shares.sum::<f64>() / (nodes * ranks) as f64);
         let [arrived, running] = [0, 1].map(|i| of_job().map(|task| task.arrivals[i]).sum::<u64>() as f64);
         Job {
-            iterations_per_s: of_job().map(|task| task.iterations).sum::<u64>() as f64 / nodes as f64 / seconds,
+            iterations_per_s: of_job().map(|task| task.iterations).sum::<u64>() as f64 / processes / seconds,
             cpu_share,
-            fairness: slots as f64 * cpu_share,
-            fairness_min: least(slot),
+            fairness: tasks_a_cpu * cpu_share,
+            fairness_min: own().map(least).fold(f64::INFINITY, f64::min),
             coscheduled: if arrived > 0.0 { running / arrived } else { 1.0 },
         }
     };
-    let competitors = (setup.jobs as usize..slots).map(least).reduce(f64::min);
+    let competitors = (setup.jobs as usize * ranks..slots).map(least).reduce(f64::min);
     Outcome {
         jobs: (0..setup.jobs as usize).map(job).collect(),
         competitor_fairness_min: competitors,
         boosts_per_s: model.boosts as f64 / nodes as f64 / seconds,
+        moves_per_s: model.moves as f64 / nodes as f64 / seconds,
         events,
     }
 }

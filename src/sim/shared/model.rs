@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The model: nodes with a CPU each, on which processes of several jobs and competitors take turns.
+//! The model: nodes with one CPU or several, on which processes of several jobs and competitors take turns.
 //!
-//! Who has a CPU is decided in [`dispatch`](super::dispatch); what a message does that comes, in [`demand`](super::demand); what
+//! Who has a CPU is decided in [`dispatch`](super::dispatch), and on which one a task is in [`cpus`](super::cpus); what a message does that comes, in [`demand`](super::demand); what
 //! ticks and timers do, in [`pulse`](super::pulse); and what a process does while it runs, in [`steps`](super::steps).
 
 use super::program::Pattern;
@@ -10,7 +10,7 @@ use super::{Setup, is_gang};
 use crate::bpf::intf::cosched_policy;
 use crate::native;
 use crate::sim::engine::{Lane, Model, Queue};
-use crate::sim::local::{Fair, LocalScheduler};
+use crate::sim::local::Fair;
 use crate::sim::node::{Mode, Node};
 use crate::sim::random::Random;
 
@@ -28,13 +28,13 @@ const TAI_NS: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// What a CPU does is over, if `timer` is the one that counts.
-    Timer { node: u32, timer: u32 },
+    Timer { cpu: u32, timer: u32 },
     /// The kernel's clock on a CPU ticks.
-    Tick { node: u32 },
+    Tick { cpu: u32 },
     /// The scheduler's own timer.
-    Pulse { node: u32 },
+    Pulse { cpu: u32 },
     /// Gang: another row has its turn.
-    Turn { node: u32 },
+    Turn { cpu: u32 },
     /// A message comes: of this epoch, and of a sender with so much left of its slice, in us.
     Message { place: u32, channel: u8, epoch: u64, rest_us: u32 },
     /// What is counted begins.
@@ -60,7 +60,7 @@ pub struct Cpu {
     pub boosted_ns: u64,
     /// It is.
     pub starving: bool,
-    /// Of the node (thesis 3.3).
+    /// Of the node (thesis 3.3); CPUs of one node count as nodes here, as in the kernel.
     pub epoch: u64,
     /// Whose turn that is.
     pub epoch_slot: Option<u32>,
@@ -82,6 +82,8 @@ pub struct Shared<'a> {
     pub(super) slots: u32,
     /// Boosts, in the time that counts.
     pub(super) boosts: u64,
+    /// Moves from one CPU to another, in the time that counts.
+    pub(super) moves: u64,
     /// Which messages are lost.
     pub(super) losses: Random,
     over: bool,
@@ -92,15 +94,19 @@ impl<'a> Shared<'a> {
     pub fn new(setup: &'a Setup, seed: u64) -> Self {
         let slots = setup.slots();
         let mut random = Random::new(seed, 0);
-        let cpus = (0..setup.nodes as usize).map(|node| cpu(setup, node, &mut random)).collect();
+        let cpus_of = |node: u32| {
+            let skew_ns = random.below(setup.faults.skew_ns + 1);
+            std::iter::repeat_n(cpu(setup, node, skew_ns), setup.cpus as usize)
+        };
+        let cpus = (0..setup.nodes).flat_map(cpus_of).collect();
         let task = |place: u32| {
-            let (node, slot) = (place / slots, place % slots);
-            let waits_first = setup.program.pattern == Pattern::Token && node % 2 == 1;
-            let step = if waits_first && slot < setup.jobs { Step::Receive(0, 0) } else { Step::Compute };
-            Task::new(slot < setup.jobs, step, Random::new(seed, 2 + u64::from(place)))
+            let (job, rank) = setup.who_is(place / slots, place % slots);
+            let waits_first = setup.program.pattern == Pattern::Token && rank % 2 == 1;
+            let step = if waits_first && job < setup.jobs { Step::Receive(0, 0) } else { Step::Compute };
+            Task::new(job < setup.jobs, step, Random::new(seed, 2 + u64::from(place)))
         };
         let tasks = (0..setup.nodes * slots).map(task).collect();
-        Shared { setup, cpus, tasks, slots, boosts: 0, losses: Random::new(seed, 1), over: false }
+        Shared { setup, cpus, tasks, slots, boosts: 0, moves: 0, losses: Random::new(seed, 1), over: false }
     }
 
     /// Starts the clocks and the tasks, on each node in another order.
@@ -110,52 +116,84 @@ impl<'a> Shared<'a> {
         let mut order: Vec<u32> = (0..self.slots).collect();
         for node in 0..self.setup.nodes {
             let phase_ns = if self.setup.aligned { common_ns } else { random.below(self.setup.tick_ns) };
-            queue.at(1 + phase_ns, Event::Tick { node });
-            let policy = *self.setup.policy_of(node as usize);
-            if self.pulse_ns(node as usize).is_some() {
-                queue.at(1 + random.below(policy.interval_ns.max(1)), Event::Pulse { node });
-            }
-            if is_gang(&policy) {
-                queue.at(native::gang_rest_ns(&policy, self.cpus[node as usize].tai_ns), Event::Turn { node });
+            let policy = *self.setup.policy_of(node);
+            let cpus = node * self.setup.cpus..(node + 1) * self.setup.cpus;
+            for cpu in cpus.clone() {
+                queue.at(1 + phase_ns, Event::Tick { cpu });
+                if self.pulse_ns(cpu as usize).is_some() {
+                    queue.at(1 + random.below(policy.interval_ns.max(1)), Event::Pulse { cpu });
+                }
+                if is_gang(&policy) {
+                    queue.at(native::gang_rest_ns(&policy, self.cpus[cpu as usize].tai_ns), Event::Turn { cpu });
+                }
             }
             random.shuffle(&mut order);
-            for &slot in &order {
-                self.cpus[node as usize].node.local.arrive(slot);
-            }
-            self.cpus[node as usize].nr_runnable = self.slots;
+            self.deal(cpus, &order);
         }
-        for node in 0..self.setup.nodes as usize {
-            self.dispatch(node, queue);
+        for cpu in 0..self.cpus.len() {
+            self.dispatch(cpu, queue);
         }
         queue.at(self.setup.warmup_ns, Event::Begin);
         queue.at(self.setup.warmup_ns + self.setup.length_ns, Event::End);
     }
 
-    pub(super) fn place_of(&self, node: usize, slot: u32) -> usize {
-        node * self.slots as usize + slot as usize
+    /// Where the task is that has this slot of the node of the CPU `on`.
+    pub(super) fn place_of(&self, on: usize, slot: u32) -> usize {
+        self.node_of(on) as usize * self.slots as usize + slot as usize
     }
 
-    pub(super) fn task(&mut self, node: usize, slot: u32) -> &mut Task {
-        let place = self.place_of(node, slot);
+    /// On which CPU the task in this place is. Of a node with one, that is known before the task is looked at, which takes long.
+    pub(super) fn cpu_of(&self, place: u32) -> usize {
+        match self.setup.cpus {
+            1 => (place / self.slots) as usize,
+            _ => self.tasks[place as usize].cpu as usize,
+        }
+    }
+
+    /// Of which node the CPU `on` is one.
+    pub(super) fn node_of(&self, on: usize) -> u32 {
+        match self.setup.cpus {
+            1 => on as u32,
+            cpus => on as u32 / cpus,
+        }
+    }
+
+    /// The rank of the process that has this slot of the node of the CPU `on`.
+    pub(super) fn rank_of(&self, on: usize, slot: u32) -> u32 {
+        self.setup.who_is(self.node_of(on), slot).1
+    }
+
+    /// Where the process with this rank is of the job that `slot` is one of.
+    pub(super) fn place_of_rank(&self, slot: u32, rank: u32) -> u32 {
+        let Setup { nodes, ranks, .. } = *self.setup;
+        match ranks {
+            1 => rank * self.slots + slot,
+            _ => rank % nodes * self.slots + slot - slot % ranks + rank / nodes,
+        }
+    }
+
+    pub(super) fn task(&mut self, on: usize, slot: u32) -> &mut Task {
+        let place = self.place_of(on, slot);
         &mut self.tasks[place]
     }
 
-    /// The task that runs on a node now.
-    pub(super) fn running(&self, node: usize) -> Option<u32> {
-        if let Mode::Running(slot) = self.cpus[node].node.mode { Some(slot) } else { None }
+    /// The task that runs on a CPU now.
+    pub(super) fn running(&self, on: usize) -> Option<u32> {
+        if let Mode::Running(slot) = self.cpus[on].node.mode { Some(slot) } else { None }
     }
 
-    pub(super) fn policy(&self, node: usize) -> &'a cosched_policy {
-        self.setup.policy_of(node)
+    pub(super) fn policy(&self, on: usize) -> &'a cosched_policy {
+        self.setup.policy_of(self.node_of(on))
     }
 
     /// What is counted begins, or ends.
     fn settle_all(&mut self, queue: &Queue<Event>) {
-        (0..self.cpus.len()).for_each(|node| self.settle(node, queue.now_ns()));
+        (0..self.cpus.len()).for_each(|on| self.settle(on, queue.now_ns()));
     }
 }
 
-fn cpu(setup: &Setup, node: usize, random: &mut Random) -> Cpu {
+/// One of a node whose clock is ahead by so much of one that is as far behind as a clock can be.
+fn cpu(setup: &Setup, node: u32, skew_ns: u64) -> Cpu {
     let policy = setup.policy_of(node);
     let fair = Fair::under(policy, setup.slots() as usize).with_ticks(setup.tick_ns);
     Cpu {
@@ -171,7 +209,7 @@ fn cpu(setup: &Setup, node: usize, random: &mut Random) -> Cpu {
         nr_runnable: 0,
         share_clock: 0,
         share_ns: 0,
-        tai_ns: TAI_NS - setup.faults.skew_ns / 2 + random.below(setup.faults.skew_ns + 1),
+        tai_ns: TAI_NS - setup.faults.skew_ns / 2 + skew_ns,
     }
 }
 
@@ -180,17 +218,17 @@ impl Model for Shared<'_> {
 
     fn handle(&mut self, event: Event, queue: &mut Queue<Event>) -> bool {
         match event {
-            Event::Timer { node, timer } => return self.timer(node as usize, timer, queue),
-            Event::Tick { node } => self.tick(node as usize, queue),
-            Event::Pulse { node } => self.pulse(node as usize, queue),
-            Event::Turn { node } => self.turn(node as usize, queue),
+            Event::Timer { cpu, timer } => return self.timer(cpu as usize, timer, queue),
+            Event::Tick { cpu } => self.tick(cpu as usize, queue),
+            Event::Pulse { cpu } => self.pulse(cpu as usize, queue),
+            Event::Turn { cpu } => self.turn(cpu as usize, queue),
             Event::Message { place, channel, epoch, rest_us } => {
                 self.message(place, channel, epoch, u64::from(rest_us) * 1000, queue);
             }
             Event::Begin => {
                 self.settle_all(queue);
                 self.tasks.iter_mut().for_each(Task::reset);
-                self.boosts = 0;
+                (self.boosts, self.moves) = (0, 0);
             }
             Event::End => {
                 self.settle_all(queue);

@@ -11,67 +11,67 @@ use crate::sim::engine::Queue;
 use crate::sim::local::LocalScheduler;
 
 impl Shared<'_> {
-    fn parks(&self, node: usize) -> bool {
-        let wait = self.policy(node).wait;
+    fn parks(&self, on: usize) -> bool {
+        let wait = self.policy(on).wait;
         wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK || wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD
     }
 
     /// How often the scheduler's own timer beats, in ns; none: what a tick finds early enough needs no timer.
-    pub(super) fn pulse_ns(&self, node: usize) -> Option<u64> {
-        let policy = self.policy(node);
+    pub(super) fn pulse_ns(&self, on: usize) -> Option<u64> {
+        let policy = self.policy(on);
         let periodic = policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
-        let beats = periodic || (self.parks(node) && policy.interval_ns < self.setup.tick_ns);
+        let beats = periodic || (self.parks(on) && policy.interval_ns < self.setup.tick_ns);
         (beats && policy.interval_ns > 0).then_some(policy.interval_ns)
     }
 
     /// The kernel's clock ticks.
-    pub(super) fn tick(&mut self, node: usize, queue: &mut Queue<Event>) {
-        queue.after(TICKS, self.setup.tick_ns, Event::Tick { node: node as u32 });
+    pub(super) fn tick(&mut self, on: usize, queue: &mut Queue<Event>) {
+        queue.after(TICKS, self.setup.tick_ns, Event::Tick { cpu: on as u32 });
         let now_ns = queue.now_ns();
-        let Some(slot) = self.running(node) else { return };
-        self.settle(node, now_ns);
-        let in_vain = self.parks(node) && self.pulse_ns(node).is_none() && self.finds_waiting(node, slot, now_ns);
-        let expired = self.cpus[node].node.local.tick(slot);
-        let boosted = self.task(node, slot).boosted;
-        let outranked = !boosted && self.cpus[node].node.local.outranks(slot);
+        let Some(slot) = self.running(on) else { return };
+        self.settle(on, now_ns);
+        let in_vain = self.parks(on) && self.pulse_ns(on).is_none() && self.finds_waiting(on, slot, now_ns);
+        let expired = self.cpus[on].node.local.tick(slot);
+        let boosted = self.task(on, slot).boosted;
+        let outranked = !boosted && self.cpus[on].node.local.outranks(slot);
         if expired || in_vain || outranked {
             let how = if expired && !in_vain { Leaves::Expired } else { Leaves::Preempted };
-            self.stops(node, slot, how, queue);
-            self.dispatch(node, queue);
+            self.stops(on, slot, how, queue);
+            self.dispatch(on, queue);
         }
     }
 
     /// The scheduler's own timer beats.
-    pub(super) fn pulse(&mut self, node: usize, queue: &mut Queue<Event>) {
-        let Some(interval_ns) = self.pulse_ns(node) else { return };
-        queue.after(PULSES, interval_ns, Event::Pulse { node: node as u32 });
-        let (now_ns, policy) = (queue.now_ns(), self.policy(node));
-        let Some(slot) = self.running(node) else { return };
-        self.settle(node, now_ns);
-        let short = self.task(node, slot).granted_ns < policy.slice_ns;
-        let over = self.task(node, slot).boosted && short && self.cpus[node].node.local.rest_ns(slot) == 0;
-        let in_vain = self.parks(node) && self.finds_waiting(node, slot, now_ns);
+    pub(super) fn pulse(&mut self, on: usize, queue: &mut Queue<Event>) {
+        let Some(interval_ns) = self.pulse_ns(on) else { return };
+        queue.after(PULSES, interval_ns, Event::Pulse { cpu: on as u32 });
+        let (now_ns, policy) = (queue.now_ns(), self.policy(on));
+        let Some(slot) = self.running(on) else { return };
+        self.settle(on, now_ns);
+        let short = self.task(on, slot).granted_ns < policy.slice_ns;
+        let over = self.task(on, slot).boosted && short && self.cpus[on].node.local.rest_ns(slot) == 0;
+        let in_vain = self.parks(on) && self.finds_waiting(on, slot, now_ns);
         let periodic = policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
-        let boosts = periodic && self.boosts_one(node, slot, true, now_ns);
+        let boosts = periodic && self.boosts_one(on, slot, true, now_ns);
         if over || in_vain || boosts {
-            self.stops(node, slot, Leaves::Preempted, queue);
-            self.dispatch(node, queue);
+            self.stops(on, slot, Leaves::Preempted, queue);
+            self.dispatch(on, queue);
         }
     }
 
     /// Gang: the turn of a row is over.
-    pub(super) fn turn(&mut self, node: usize, queue: &mut Queue<Event>) {
-        let policy = self.policy(node);
-        let rest_ns = native::gang_rest_ns(policy, self.cpus[node].tai_ns + queue.now_ns());
-        queue.at(queue.now_ns() + rest_ns, Event::Turn { node: node as u32 });
-        self.reschedule(node, queue);
+    pub(super) fn turn(&mut self, on: usize, queue: &mut Queue<Event>) {
+        let policy = self.policy(on);
+        let rest_ns = native::gang_rest_ns(policy, self.cpus[on].tai_ns + queue.now_ns());
+        queue.at(queue.now_ns() + rest_ns, Event::Turn { cpu: on as u32 });
+        self.reschedule(on, queue);
     }
 
     /// Whether the running `slot` has polled in vain for longer than its spin time, as far as looks tell. If so it is to
     /// leave, and under spin-yield somebody is boosted.
-    fn finds_waiting(&mut self, node: usize, slot: u32, now_ns: u64) -> bool {
-        let (policy, wanted) = (self.policy(node), self.cpus[node].node.local.is_wanted());
-        let task = self.task(node, slot);
+    fn finds_waiting(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
+        let (policy, wanted) = (self.policy(on), self.cpus[on].node.local.is_wanted());
+        let task = self.task(on, slot);
         if task.wait == Wait::Spins || !task.talks || !wanted {
             return false;
         }
@@ -84,25 +84,25 @@ impl Shared<'_> {
         }
         task.park = Park::Wanted;
         if policy.wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD {
-            self.boosts_one(node, slot, false, now_ns);
+            self.boosts_one(on, slot, false, now_ns);
         }
         true
     }
 
     /// Whether `slot`, whose turn is over while it polls, is to be parked at once.
-    pub(super) fn looks_at_preempted(&mut self, node: usize, slot: u32) -> bool {
-        let blocks = self.policy(node).wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK;
-        let has_rest = self.cpus[node].node.local.has_rest(slot);
-        let task = self.task(node, slot);
+    pub(super) fn looks_at_preempted(&mut self, on: usize, slot: u32) -> bool {
+        let blocks = self.policy(on).wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK;
+        let has_rest = self.cpus[on].node.local.has_rest(slot);
+        let task = self.task(on, slot);
         blocks && !has_rest && task.wait == Wait::Polls && !task.progressed
     }
 
     /// `slot`, which is in the queue again, lets the others go first if it was to: until its message comes, or until they
     /// have had their turn. False: it was not, or has its message.
-    pub(super) fn leaves_to_others(&mut self, node: usize, slot: u32, now_ns: u64) -> bool {
-        let yields = self.policy(node).wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD;
-        let place = self.place_of(node, slot);
-        let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+    pub(super) fn leaves_to_others(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
+        let yields = self.policy(on).wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD;
+        let place = self.place_of(on, slot);
+        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         if task.park != Park::Wanted {
             return false;
         }
@@ -121,16 +121,16 @@ impl Shared<'_> {
     }
 
     /// Gives those their place in the order back who are parked and have a message, or are to look again.
-    pub(super) fn unparks(&mut self, node: usize, now_ns: u64) {
+    pub(super) fn unparks(&mut self, on: usize, now_ns: u64) {
         let due = |looked_ns: u64| now_ns - looked_ns >= self.setup.tick_ns;
-        if !std::mem::take(&mut self.cpus[node].unpark) && !self.cpus[node].parked_looked_ns.is_some_and(due) {
+        if !std::mem::take(&mut self.cpus[on].unpark) && !self.cpus[on].parked_looked_ns.is_some_and(due) {
             return;
         }
-        let recheck_ns = self.policy(node).recheck_ns;
-        self.cpus[node].parked_looked_ns = None;
+        let recheck_ns = self.policy(on).recheck_ns;
+        self.cpus[on].parked_looked_ns = None;
         for slot in 0..self.slots {
-            let place = self.place_of(node, slot);
-            let (cpu, task) = (&mut self.cpus[node], &mut self.tasks[place]);
+            let place = self.place_of(on, slot);
+            let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
             if task.park != Park::Parked || !cpu.node.local.queue().contains(&slot) {
                 continue;
             }

@@ -61,6 +61,8 @@ pub enum Park {
 pub struct Task {
     /// Whether it is one of a job.
     pub talks: bool,
+    /// On which CPU of its node it is, or was when it fell asleep.
+    pub cpu: u32,
     /// What it does.
     pub step: Step,
     /// For how long it is still to compute when it runs next, in ns.
@@ -122,6 +124,7 @@ impl Task {
     pub fn new(talks: bool, step: Step, random: Random) -> Task {
         Task {
             talks,
+            cpu: 0,
             step,
             left_ns: if talks { 0 } else { NEVER_NS },
             wait: Wait::None,

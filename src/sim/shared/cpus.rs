@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! On which CPU of its node a task is (`bpf/enqueue.bpf.h`, `bpf/dispatch.bpf.h`).
+//!
+//! Each CPU has a queue of its own, and a task stays where it is: in its CPU's queue it waits for its turn there, though another
+//! queue be shorter. It moves in two cases only, and they leave no CPU idle while a task of its node is runnable: one that wakes goes
+//! to an idle CPU, if its own is busy; and a CPU that has nobody left takes the first of another's queue. It takes its distance to the
+//! fair clock along (`place_on_cpu`). What its fair share was of the time that it waited in the other queue is not counted, as in the
+//! kernel, nor what it slept there.
+
+use std::ops::Range;
+
+use super::model::Shared;
+use crate::sim::local::LocalScheduler;
+use crate::sim::node::Mode;
+
+impl Shared<'_> {
+    /// The CPUs of the node that `on` is one of, from the one behind it on, and `on` last.
+    fn others(&self, on: usize) -> impl Iterator<Item = usize> + use<> {
+        let (cpus, first) = (self.setup.cpus as usize, (self.node_of(on) * self.setup.cpus) as usize);
+        (1..=cpus).map(move |i| first + (on - first + i) % cpus)
+    }
+
+    /// The tasks of a node begin, in this order, on these CPUs: as evenly as they can be, and processes of one job on different
+    /// ones, where those who start them put them.
+    pub(super) fn deal(&mut self, cpus: Range<u32>, order: &[u32]) {
+        let has_rank = |slot: u32| slot < self.setup.jobs * self.setup.ranks;
+        let mut dealt: Vec<Vec<u32>> = cpus.clone().map(|_| Vec::new()).collect();
+        let mut on_cpu = vec![0; order.len()];
+        let competitors = order.iter().filter(|&&slot| !has_rank(slot));
+        for &slot in order.iter().filter(|&&slot| has_rank(slot)).chain(competitors) {
+            let job = |slot: u32| if has_rank(slot) { slot / self.setup.ranks } else { slot };
+            let same = |there: &Vec<u32>| there.iter().filter(|&&other| job(other) == job(slot)).count();
+            let least = (0..dealt.len()).min_by_key(|&cpu| (same(&dealt[cpu]), dealt[cpu].len())).unwrap_or(0);
+            dealt[least].push(slot);
+            on_cpu[slot as usize] = cpus.start + least as u32;
+        }
+        for &slot in order {
+            let on = on_cpu[slot as usize] as usize;
+            self.task(on, slot).cpu = on as u32;
+            self.cpus[on].node.local.arrive(slot);
+            self.cpus[on].nr_runnable += 1;
+        }
+    }
+
+    /// On which CPU `slot`, which slept on `on`, is to wake: there, unless that one is busy and another idles.
+    pub(super) fn wakes_where(&mut self, on: usize, slot: u32, now_ns: u64) -> usize {
+        let is_idle = |&cpu: &usize| self.cpus[cpu].node.mode == Mode::Idle;
+        if self.setup.cpus == 1 || is_idle(&on) {
+            return on;
+        }
+        let Some(idle) = self.others(on).find(is_idle) else { return on };
+        self.moves(slot, on, idle, now_ns);
+        idle
+    }
+
+    /// The CPU `on` has nobody to run: it takes the first of the next CPU of its node that has somebody waiting.
+    pub(super) fn takes_from_others(&mut self, on: usize, now_ns: u64) {
+        if self.setup.cpus == 1 || !self.cpus[on].node.local.queue().is_empty() {
+            return;
+        }
+        let first = |cpu: usize| Some((cpu, *self.cpus[cpu].node.local.queue().first()?));
+        if let Some((from, slot)) = self.others(on).find_map(first) {
+            self.moves(slot, from, on, now_ns);
+        }
+    }
+
+    fn moves(&mut self, slot: u32, from: usize, to: usize, now_ns: u64) {
+        let standing = self.cpus[from].node.local.leave(slot);
+        self.cpus[to].node.local.join(slot, standing);
+        Self::advance_shares(&mut self.cpus[from], now_ns);
+        Self::advance_shares(&mut self.cpus[to], now_ns);
+        let runnable = u32::from(!self.task(from, slot).sleeps());
+        self.cpus[from].nr_runnable -= runnable;
+        self.cpus[to].nr_runnable += runnable;
+        let share_seen = self.cpus[to].share_clock;
+        let task = self.task(to, slot);
+        (task.cpu, task.share_seen) = (to as u32, share_seen);
+        self.moves += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calibration::Costs as NodeCosts;
+    use crate::presets;
+    use crate::sim::engine::{Model, Queue};
+    use crate::sim::shared::model::LANES;
+    use crate::sim::shared::program::{Pattern, Program, Receiver};
+    use crate::sim::shared::{Costs, Faults, Setup};
+
+    const US: u64 = 1_000;
+    const MS: u64 = 1_000_000;
+
+    fn setup(preset: &str, program: Program, cpus: u32, competitors: u32) -> Setup {
+        let costs = NodeCosts { latency_us: 5.0, overhead_us: 20.0, switch_us: 60.0 };
+        Setup {
+            nodes: 2,
+            cpus,
+            jobs: 2,
+            ranks: cpus - 1,
+            competitors,
+            program,
+            policy: presets::changed(preset).unwrap().to_bpf(&costs),
+            first: None,
+            costs: Costs { latency_ns: 5 * US, overhead_ns: 20 * US, switch_ns: 60 * US, idle_switch_ns: 150 * US },
+            faults: Faults { loss: 0.01, resend_ns: 30 * MS, skew_ns: 0 },
+            tick_ns: 4 * MS,
+            aligned: false,
+            warmup_ns: 0,
+            length_ns: 400 * MS,
+        }
+    }
+
+    /// Whether a CPU idles while a task of its node waits.
+    fn idles_beside_work(model: &Shared<'_>, node: usize) -> bool {
+        let cpus = model.setup.cpus as usize;
+        let of_node = &model.cpus[node * cpus..(node + 1) * cpus];
+        let idle = of_node.iter().any(|cpu| cpu.node.mode == Mode::Idle);
+        idle && of_node.iter().any(|cpu| !cpu.node.local.queue().is_empty())
+    }
+
+    /// Each task is on one CPU of its node, and that knows how many it has.
+    fn is_counted(model: &Shared<'_>, on: usize) -> bool {
+        let slots = 0..model.slots;
+        let here = slots.map(|slot| &model.tasks[model.place_of(on, slot)]).filter(|task| task.cpu as usize == on);
+        let runnable = here.filter(|task| !task.sleeps()).count() as u32;
+        let cpu = &model.cpus[on];
+        let has_cpu = u32::from(cpu.node.mode != Mode::Idle);
+        cpu.nr_runnable == runnable && cpu.node.local.queue().len() as u32 + has_cpu == runnable
+    }
+
+    /// After each event of a run no CPU idles beside work. Returns how many moves and idle CPUs there were.
+    fn conserves_work(setup: &Setup) -> (u64, u64) {
+        let (mut queue, mut idle) = (Queue::new(LANES), 0);
+        let mut model = Shared::new(setup, 3);
+        model.start(&mut queue);
+        while !model.is_over() {
+            let event = queue.pop().unwrap();
+            model.handle(event, &mut queue);
+            let now_ns = queue.now_ns();
+            for node in 0..setup.nodes as usize {
+                assert!(!idles_beside_work(&model, node), "node {node} at {now_ns} after {event:?}");
+            }
+            for on in 0..model.cpus.len() {
+                assert!(is_counted(&model, on), "CPU {on} at {now_ns} after {event:?}");
+                idle += u64::from(model.cpus[on].node.mode == Mode::Idle);
+            }
+        }
+        (model.moves, idle)
+    }
+
+    #[test]
+    fn no_cpu_idles_while_a_task_of_its_node_is_runnable() {
+        let (mut moves, mut idle) = (0, 0);
+        let presets = presets::all().keys().map(String::as_str);
+        for preset in presets.chain(["dcs+gate=always", "dcs-sb+epochs=true"]) {
+            for (cpus, competitors) in [(2, 0), (2, 1), (4, 0), (4, 3)] {
+                for receiver in [Receiver::Spin, Receiver::Block] {
+                    for pattern in [Pattern::Token, Pattern::Ring, Pattern::Meeting] {
+                        let program = Program { pattern, receiver, grain_ns: 300 * US, imbalance_ns: 300 * US };
+                        let found = conserves_work(&setup(preset, program, cpus, competitors));
+                        (moves, idle) = (moves + found.0, idle + found.1);
+                    }
+                }
+            }
+        }
+        assert!(moves > 1000 && idle > 1000, "it was not put to the test: {moves} moves, {idle} idle CPUs");
+    }
+
+    #[test]
+    fn tasks_begin_evenly_and_processes_of_a_job_apart() {
+        let program = Program { pattern: Pattern::Ring, receiver: Receiver::Spin, grain_ns: MS, imbalance_ns: 0 };
+        let setup = Setup { ranks: 4, ..setup("local", program, 4, 4) };
+        for seed in 1..20 {
+            let mut model = Shared::new(&setup, seed);
+            model.start(&mut Queue::new(LANES));
+            for on in 0..model.cpus.len() {
+                let is_here = |&slot: &u32| model.tasks[model.place_of(on, slot)].cpu as usize == on;
+                let jobs = (0..model.slots).filter(is_here).map(|slot| setup.who_is(0, slot).0);
+                let mut jobs: Vec<u32> = jobs.filter(|&job| job < setup.jobs).collect();
+                jobs.sort_unstable();
+                assert_eq!((jobs, model.cpus[on].nr_runnable), (vec![0, 1], 3), "CPU {on}, seed {seed}");
+            }
+        }
+    }
+}
