@@ -84,9 +84,10 @@ mod tests {
     use super::*;
     use crate::calibration::Costs as NodeCosts;
     use crate::presets;
-    use crate::sim::engine::{Model, Queue};
+    use crate::sim::engine::{Model, NEVER_NS, Queue};
     use crate::sim::shared::model::LANES;
     use crate::sim::shared::program::{Pattern, Program, Receiver};
+    use crate::sim::shared::task::{Step, Task};
     use crate::sim::shared::{Costs, Faults, Setup};
 
     const US: u64 = 1_000;
@@ -130,6 +131,11 @@ mod tests {
         cpu.nr_runnable == runnable && cpu.node.local.queue().len() as u32 + has_cpu == runnable
     }
 
+    /// Who competes computes and does nothing else, whoever preempts it and when.
+    fn competes(task: &Task) -> bool {
+        task.talks || (task.step == Step::Compute && task.left_ns == NEVER_NS)
+    }
+
     /// After each event of a run no CPU idles beside work. Returns how many moves and idle CPUs there were.
     fn conserves_work(setup: &Setup) -> (u64, u64) {
         let (mut queue, mut idle) = (Queue::new(LANES), 0);
@@ -142,6 +148,7 @@ mod tests {
             for node in 0..setup.nodes as usize {
                 assert!(!idles_beside_work(&model, node), "node {node} at {now_ns} after {event:?}");
             }
+            assert!(model.tasks.iter().all(competes), "at {now_ns} after {event:?}");
             for on in 0..model.cpus.len() {
                 assert!(is_counted(&model, on), "CPU {on} at {now_ns} after {event:?}");
                 idle += u64::from(model.cpus[on].node.mode == Mode::Idle);

@@ -184,6 +184,8 @@ impl Shared<'_> {
                 // Charged to the task that comes.
                 it.begin(slot, it.switching_since_ns());
                 if std::mem::take(&mut self.cpus[on].resched) {
+                    // It goes on with nothing yet: what it still has to compute is as much as before.
+                    self.cpus[on].node.until_ns = NEVER_NS;
                     self.arrives_at_cpu(on, slot, now_ns);
                     self.stops(on, slot, Leaves::Preempted, queue);
                     self.dispatch(on, queue);
