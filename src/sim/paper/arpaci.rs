@@ -47,7 +47,7 @@ fn ns(us: f64) -> u64 {
 /// With this spin at reads, and at barriers 2L + 2W: the last to come may have to be switched to, and so may the root. The
 /// paper has the derivation elsewhere ([3] there).
 fn with_spin(mut setup: Setup, switch_us: f64, spin_us: f64) -> Setup {
-    (setup.wait, setup.wakeup, setup.costs.spin_ns) = (WaitRule::Fixed, Wakeup::Ordinary, ns(spin_us));
+    (setup.wait, setup.wakeup, setup.costs.spin_ns) = (WaitRule::Fixed, Wakeup::Charged, ns(spin_us));
     setup.costs.barrier_spin_ns = Some(ns(ROUND_TRIP_US + 2.0 * switch_us));
     setup
 }

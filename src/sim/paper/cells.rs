@@ -101,7 +101,7 @@ pub fn continuous(gap_us: f64, wait: WaitRule, machine: Machine) -> Setup {
         gap_ns: (gap_us * US) as u64,
         iterations: 1,
     };
-    setup(program, wait, Wakeup::Ordinary, machine, |one_ns| CONTINUOUS_ALONE_NS / one_ns)
+    setup(program, wait, Wakeup::Charged, machine, |one_ns| CONTINUOUS_ALONE_NS / one_ns)
 }
 
 fn setup(
