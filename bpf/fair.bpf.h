@@ -81,6 +81,7 @@ static void join_sums(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 	tctx->sum_group = tctx->group;
 	tctx->sum_weight = task_weight(p);
 	tctx->share_seen = cctx->share_clock;
+	tctx->share_cpu = cpu;
 	change_load(cctx, tctx->sum_group, cpu, tctx->sum_weight);
 	tctx->weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu);
 	tctx->sum_vtime = tctx->vtime;

@@ -142,7 +142,8 @@ struct task_ctx {
 	u32 sum_group;
 	u64 weight;		/* effective, as of when it became runnable or started to run */
 	u32 group;		/* of the cgroup that it is in */
-	u64 share_seen;		/* share_clock of sum_cpu up to which the fair share is counted */
+	u64 share_seen;		/* share_clock of share_cpu up to which the fair share is counted */
+	s32 share_cpu;		/* sum_cpu, or which it was last */
 
 	/* Not yet posted to the job's account (jobs.bpf.h). */
 	u64 unposted_cpu_ns;

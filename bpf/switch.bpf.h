@@ -24,17 +24,25 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 
 /*
  * @p is runnable on @cpu from now on. Not in ops.runnable(), since whatever becomes runnable is enqueued or run at
- * once, and a callback less makes a wake-up cheaper.
+ * once, and a callback less makes a wake-up cheaper. What it was due elsewhere until now, in a queue from which it was
+ * taken, stays due; and so is what it was due here while it awaited a message.
  */
 static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
+	struct cpu_ctx *old = tctx->sum_cpu < 0 ? NULL : cpu_ctx_of(tctx->sum_cpu);
+	u64 share_ns = 0;
+
 	if (tctx->sum_cpu == cpu)
 		return;
-	leave_sums(tctx);
-	if (tctx->awaits && tctx->cpu == cpu) {
+	if (old) {
+		share_ns = due_share(tctx, old, scx_bpf_now());
+		leave_sums(tctx);
+	} else if (tctx->awaits && tctx->share_cpu == cpu) {
 		advance_share_clock(cctx, scx_bpf_now());
-		account(p, tctx, 0, awaited_share(tctx, cctx), false);
+		share_ns = awaited_share(tctx, cctx);
 	}
+	if (share_ns)
+		account(p, tctx, 0, share_ns, false);
 	tctx->awaits = 0;
 	join_sums(p, tctx, cctx, cpu);
 }
@@ -48,6 +56,7 @@ void BPF_STRUCT_OPS(cosched_quiescent, struct task_struct *p, u64 deq_flags)
 	if (!cctx)
 		return;
 	advance_share_clock(cctx, scx_bpf_now());
+	account(p, tctx, 0, take_fair_share(tctx, cctx), false);
 	leave_sums(tctx);
 }
 
