@@ -4,8 +4,8 @@
 //! Each CPU has a queue of its own, and a task stays where it is: in its CPU's queue it waits for its turn there, though another
 //! queue be shorter. It moves in two cases only, and they leave no CPU idle while a task of its node is runnable: one that wakes goes
 //! to an idle CPU, if its own is busy; and a CPU that has nobody left takes the first of another's queue. It takes its distance to the
-//! fair clock along (`place_on_cpu`). What its fair share was of the time that it waited in the other queue is not counted, as in the
-//! kernel, nor what it slept there.
+//! fair clock along (`place_on_cpu`). What its fair share was of the time that it slept there is not counted, as in the kernel; nor, unlike
+//! there, what it was of the time that it waited in the other queue.
 
 use std::ops::Range;
 

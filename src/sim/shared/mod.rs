@@ -3,10 +3,10 @@
 //! its wait rule and its slices.
 //!
 //! Each node has a CPU with a process of each job and with the competitors, in the fair order of [`Fair`](super::local::Fair); or it
-//! has several, each with an order of its own, and the tasks move between them as in the kernel (`cpus.rs`). A message that comes for a process which does not run asks the gate of `policies/` as `bpf/demand.bpf.h` does, with the same
-//! snapshot; a process that waits is parked, yields or sleeps as in `bpf/park.bpf.h` and `bpf/waits.bpf.h`; epochs go along with the
-//! messages. So this is what the scheduler's files together make of a load, where weights are equal and all CPUs of a
-//! node share a cache.
+//! has several, each with an order of its own, and the tasks move between them as in the kernel (`cpus.rs`). A message that comes
+//! for a process which does not run asks the gate of `policies/` as `bpf/demand.bpf.h` does, with the same snapshot; a process
+//! that waits is parked, yields or sleeps as in `bpf/park.bpf.h` and `bpf/waits.bpf.h`; epochs go along with the messages. So
+//! this is what the scheduler's files together make of a load, where weights are equal and all CPUs of a node share a cache.
 
 mod cpus;
 mod demand;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model: nodes with one CPU or several, on which processes of several jobs and competitors take turns.
 //!
-//! Who has a CPU is decided in [`dispatch`](super::dispatch), and on which one a task is in [`cpus`](super::cpus); what a message does that comes, in [`demand`](super::demand); what
-//! ticks and timers do, in [`pulse`](super::pulse); and what a process does while it runs, in [`steps`](super::steps).
+//! Who has a CPU is decided in [`dispatch`](super::dispatch), and on which one a task is in [`cpus`](super::cpus); what a
+//! message does that comes, in [`demand`](super::demand); what ticks and timers do, in [`pulse`](super::pulse); and what a
+//! process does while it runs, in [`steps`](super::steps).
 
 use super::program::Pattern;
 use super::task::{Step, Task};
