@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler in the kernel, and the one thread that owns it.
 
+mod burial;
+mod status;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,30 +12,27 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::Skel;
-use libbpf_rs::{Link, MapCore, MapHandle};
+use libbpf_rs::{Link, MapHandle};
 use log::{info, warn};
-use scx_utils::{NR_CPU_IDS, UserExitInfo, scx_ops_attach, uei_exited, uei_report};
+use scx_utils::{UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 
-use crate::bpf::intf::COSCHED_JOB_OTHER;
 use crate::bpf::{BpfSkel, types};
 use crate::calibration::{self, Costs};
 use crate::check::Host;
 use crate::gang::Gang;
 use crate::hints::kernel::Pages;
-use crate::hints::{Change, Done, Hinted};
-use crate::hooks::{HookStates, Hooks};
+use crate::hints::{Change, Done};
+use crate::hooks::Hooks;
 use crate::jobs::TopJobs;
 use crate::loading::{self, Start, Storage};
 use crate::modules::ModuleHooks;
-use crate::native::{self, Counter};
 use crate::owners::Owners;
 use crate::policy::{CostsView, Policy, PolicyChange, PolicyView};
 use crate::prefetch::Port;
 use crate::prefetch::worker::Worker;
 use crate::requests::Request;
 use crate::settings::Settings;
-use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
-use crate::totals::{self, JobTotals, Totals};
+use crate::totals::{JobTotals, Totals};
 use crate::trace::tap::{Client, Opened, Tap};
 use crate::wire::{self, Wire};
 
@@ -261,89 +260,6 @@ impl<'a, 's> Scheduler<'a, 's> {
     fn hint(&mut self, change: Change) -> Result<Done> {
         self.hints.apply(change, &self.skel.maps.hint_pages, &self.skel.progs.place_hint)
     }
-
-    /// Warns of maps that are full, of each once.
-    fn warn_of_full_maps(&mut self, totals: &Totals) {
-        for counter in full_maps(totals) {
-            if self.session.full.insert(counter.name) {
-                warn!("a map is full, and the rest goes on: {} ({})", counter.help, counter.name);
-            }
-        }
-    }
-
-    /// Counts under "other" what jobs have used whose owners are gone and that have used nothing since the
-    /// last look, and takes them out of the map.
-    fn bury_the_gone(&mut self) -> Result<()> {
-        self.buried_at = Instant::now();
-        let totals = self.read()?;
-        self.warn_of_full_maps(&totals);
-        let live = totals.jobs;
-        let mut used = self.session.past.jobs.clone();
-        live.iter().for_each(|(id, job)| used.entry(*id).or_default().add(job));
-
-        let idle = used.iter().filter(|(id, now)| self.used_then.get(id) == Some(now)).map(|(id, _)| *id);
-        let other = u64::from(COSCHED_JOB_OTHER);
-        let gone: Vec<u64> = idle.filter(|id| *id != other && self.session.owners.is_gone(*id)).collect();
-        for id in gone {
-            let rest = live.get(&id).copied();
-            if rest.is_some() {
-                self.skel.maps.jobs.delete(&id.to_ne_bytes()).context("cannot delete a job")?;
-            }
-            self.session.past.bury(id, &rest.unwrap_or_default());
-            self.session.owners.forget(id);
-            used.remove(&id);
-        }
-        self.used_then = used;
-        Ok(())
-    }
-
-    fn snapshot(&mut self) -> Result<Snapshot> {
-        let mut totals = self.session.past.clone();
-        totals.add(&self.read()?);
-        let memory = Memory { resident_bytes: resident_bytes(), maps_bytes: self.maps_bytes() };
-        let runnable = totals::runnable(&self.skel.maps.cpu_ctxs, *NR_CPU_IDS)?;
-        let Session { top, owners, .. } = &mut *self.session;
-        let jobs = top.view(&totals.jobs, |id| owners.name(id));
-        Ok(Snapshot {
-            version: crate::VERSION.into(),
-            kernel: self.session.kernel.clone(),
-            pid: std::process::id(),
-            uptime_seconds: self.session.started.elapsed().as_secs_f64(),
-            policy: self.session.policy.view(),
-            costs: self.session.policy.costs(&self.session.costs),
-            job_by: self.session.settings.job_by,
-            hooks: self.hook_states(),
-            memory,
-            runnable: Runnable::new(&runnable, online_cpus()),
-            counters: snapshot::counters(&totals),
-            endpoint_arrivals: snapshot::endpoint_arrivals(&totals),
-            granted: snapshot::decisions(&totals, true),
-            denied: snapshot::decisions(&totals, false),
-            arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
-            gang_skew: GangSkew::of(&totals),
-            prefetch: self.prefetch.as_ref().and(self.session.port.as_ref()).map(Port::view),
-            hinted: self.session.settings.hints_socket.as_ref().map(|_| self.hinted()),
-            jobs,
-        })
-    }
-
-    fn hinted(&self) -> Hinted {
-        let threads = self.skel.maps.bss_data.as_ref().map_or(0, |bss| bss.hinted_threads);
-        self.hints.hinted(threads)
-    }
-
-    fn hook_states(&self) -> HookStates {
-        let mut states = self.hooks.states().clone();
-        states.extend(self.module_hooks.states());
-        if self.session.settings.wire.is_some() {
-            states.extend(wire::states(self.session.wire.as_ref()));
-        }
-        states
-    }
-
-    fn maps_bytes(&self) -> u64 {
-        self.skel.object().maps().filter_map(|map| map.query_fdinfo().ok()?.memlock).sum()
-    }
 }
 
 /// Has correspondents asked for ahead of messages, if that is wanted.
@@ -369,12 +285,6 @@ fn node_costs() -> CostsView {
     }
 }
 
-/// The counters that say of a map that it had no place left.
-fn full_maps(totals: &Totals) -> impl Iterator<Item = &'static Counter> {
-    let counted = native::counters().iter().zip(&totals.counters);
-    counted.filter(|(counter, count)| counter.name.ends_with("_full") && **count > 0).map(|(counter, _)| counter)
-}
-
 /// Which events the BPF side writes.
 fn trace_flag<'b>(bss: &'b mut Option<&mut types::bss>) -> Result<&'b AtomicU32> {
     let bss = bss.as_mut().context("the object has no .bss")?;
@@ -397,43 +307,9 @@ fn wait_for_readers() {
     }
 }
 
-/// How many CPUs are online.
-fn online_cpus() -> usize {
-    // SAFETY: asks for a number.
-    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    usize::try_from(online).unwrap_or(1)
-}
-
-/// The resident set of this process; 0 if the kernel does not say.
-fn resident_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_cpu_is_online() {
-        assert!((1..=*NR_CPU_IDS).contains(&online_cpus()));
-    }
-
-    #[test]
-    fn this_process_has_a_resident_set() {
-        assert!(resident_bytes() > 100_000);
-    }
-
-    #[test]
-    fn a_full_map_is_noticed() {
-        let mut totals = Totals::default();
-        assert_eq!(full_maps(&totals).count(), 0);
-        totals.counters.fill(1);
-        let names: Vec<&str> = full_maps(&totals).map(|c| c.name).collect();
-        assert!(names.contains(&"jobs_full") && names.iter().all(|n| n.ends_with("_full")), "{names:?}");
-    }
 
     #[test]
     fn waiting_for_readers_ends() {

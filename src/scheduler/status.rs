@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the scheduler says of itself.
+
+use std::fs;
+
+use anyhow::Result;
+use libbpf_rs::MapCore;
+use libbpf_rs::skel::Skel;
+use scx_utils::NR_CPU_IDS;
+
+use super::{Scheduler, Session};
+use crate::hints::Hinted;
+use crate::hooks::HookStates;
+use crate::prefetch::Port;
+use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
+use crate::{totals, wire};
+
+impl Scheduler<'_, '_> {
+    /// All that is known of it now.
+    pub(super) fn snapshot(&mut self) -> Result<Snapshot> {
+        let mut totals = self.session.past.clone();
+        totals.add(&self.read()?);
+        let memory = Memory { resident_bytes: resident_bytes(), maps_bytes: self.maps_bytes() };
+        let runnable = totals::runnable(&self.skel.maps.cpu_ctxs, *NR_CPU_IDS)?;
+        let Session { top, owners, .. } = &mut *self.session;
+        let jobs = top.view(&totals.jobs, |id| owners.name(id));
+        Ok(Snapshot {
+            version: crate::VERSION.into(),
+            kernel: self.session.kernel.clone(),
+            pid: std::process::id(),
+            uptime_seconds: self.session.started.elapsed().as_secs_f64(),
+            policy: self.session.policy.view(),
+            costs: self.session.policy.costs(&self.session.costs),
+            job_by: self.session.settings.job_by,
+            hooks: self.hook_states(),
+            memory,
+            runnable: Runnable::new(&runnable, online_cpus()),
+            counters: snapshot::counters(&totals),
+            endpoint_arrivals: snapshot::endpoint_arrivals(&totals),
+            granted: snapshot::decisions(&totals, true),
+            denied: snapshot::decisions(&totals, false),
+            arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
+            gang_skew: GangSkew::of(&totals),
+            prefetch: self.prefetch.as_ref().and(self.session.port.as_ref()).map(Port::view),
+            hinted: self.session.settings.hints_socket.as_ref().map(|_| self.hinted()),
+            jobs,
+        })
+    }
+
+    fn hinted(&self) -> Hinted {
+        let threads = self.skel.maps.bss_data.as_ref().map_or(0, |bss| bss.hinted_threads);
+        self.hints.hinted(threads)
+    }
+
+    fn hook_states(&self) -> HookStates {
+        let mut states = self.hooks.states().clone();
+        states.extend(self.module_hooks.states());
+        if self.session.settings.wire.is_some() {
+            states.extend(wire::states(self.session.wire.as_ref()));
+        }
+        states
+    }
+
+    fn maps_bytes(&self) -> u64 {
+        self.skel.object().maps().filter_map(|map| map.query_fdinfo().ok()?.memlock).sum()
+    }
+}
+
+/// How many CPUs are online.
+fn online_cpus() -> usize {
+    // SAFETY: asks for a number.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).unwrap_or(1)
+}
+
+/// The resident set of this process; 0 if the kernel does not say.
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_is_online() {
+        assert!((1..=*NR_CPU_IDS).contains(&online_cpus()));
+    }
+
+    #[test]
+    fn this_process_has_a_resident_set() {
+        assert!(resident_bytes() > 100_000);
+    }
+}
