@@ -40,6 +40,10 @@ struct cpu_ctx {
 	u32 starving;		/* boosts wait until the fair order has had its turn */
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
 
+	/* Balance (balance.bpf.h). */
+	u32 load;		/* how many were runnable here of late (policies/balance.h) */
+	u64 balance_at;		/* when this CPU looks for a busier one next */
+
 	u32 policy_seen;	/* policy_now when debts in this CPU's queue were last forgiven (fair.bpf.h) */
 
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU runs next: a boosted task, the one that runs already, the first of its queue, or work of another CPU.
+ * What a CPU runs next: a boosted task, one of a busier CPU, the one that runs already, the first of its queue, or whatever
+ * waits on another CPU.
  */
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
@@ -98,7 +99,6 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 /* An idle CPU takes work from the others, from those that share its cache first. */
 static bool steal(s32 cpu)
 {
-	u32 llc = llc_of[cpu & (COSCHED_MAX_CPUS - 1)];
 	u32 pass, i;
 
 	if (!any_queued())
@@ -106,9 +106,8 @@ static bool steal(s32 cpu)
 	bpf_for(pass, 0, 2) {
 		bpf_for(i, 1, nr_cpu_ids) {
 			s32 other = cpu + i < nr_cpu_ids ? cpu + i : cpu + i - nr_cpu_ids;
-			bool near = llc_of[other & (COSCHED_MAX_CPUS - 1)] == llc;
 
-			if (near != !pass || !is_queued(other))
+			if (share_cache(cpu, other) != !pass || !is_queued(other))
 				continue;
 			if (scx_bpf_dsq_move_to_local(other, 0)) {
 				count(COSCHED_COUNTER_steals);
@@ -135,7 +134,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	forgive_debts(cctx, cpu);
 	unpark(cctx, cpu, now);
 	if (dispatch_overdue(cctx, cpu, now) || dispatch_boosted(cctx, cpu, now) ||
-	    dispatch_row(prev, tctx, cctx, cpu))
+	    dispatch_row(prev, tctx, cctx, cpu) || pull(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;

@@ -18,6 +18,8 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	 * sockets promise it at every write, and a stream of messages then runs on one CPU.
 	 */
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, &is_idle);
+	if (!is_idle && wake_flags & SCX_WAKE_FORK)
+		return least_busy(p, cpu);
 	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
 	if (cctx) {
 		place_woken(tctx, cctx, cpu, tctx->awaits);

@@ -35,16 +35,18 @@
  *	gang.bpf.h	turns by the clock, for comparison
  *	pulse.bpf.h	a timer: who polls in vain, whom to boost periodically, whose turn is over
  *	switch.bpf.h	a task becomes runnable, runs, stops, sleeps
+ *	balance.bpf.h	on which CPU a task waits
  *	enqueue.bpf.h	where a task waits
  *	dispatch.bpf.h	which task a CPU takes
  *	main.bpf.c	tasks and cgroups come and go; the table of callbacks
  *
  * Where it hurts: slices end at a timer tick, so two nodes that started together end up to a tick apart;
  * a receiver that spins in user space on shared memory is invisible unless it gives hints; the fair order is kept per CPU, and
- * only idle CPUs balance, so long-run fairness between CPUs is as good as the initial placement.
+ * CPUs balance numbers of tasks, so unequal weights on different CPUs make shares that no order evens out.
  */
 #include <scx/common.bpf.h>
 #include "intf.h"
+#include "../policies/balance.h"
 #include "../policies/epoch.h"
 #include "../policies/gang.h"
 #include "../policies/gate.h"
@@ -81,6 +83,7 @@ UEI_DEFINE(uei);
 #include "wakes.bpf.h"
 #include "gang.bpf.h"
 #include "pulse.bpf.h"
+#include "balance.bpf.h"
 #include "switch.bpf.h"
 #include "enqueue.bpf.h"
 #include "dispatch.bpf.h"

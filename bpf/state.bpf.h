@@ -18,6 +18,7 @@ const volatile u32 job_by = COSCHED_JOB_BY_CGROUP;
 const volatile u32 wire_on;	/* epochs cross the network (wire_notes.bpf.h) */
 const volatile u32 node_number;	/* there, of CPU 0 */
 const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU uses */
+const volatile u32 numa_of[COSCHED_MAX_CPUS];	/* which memory is its own */
 const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a file, ~0 at the end (polls.bpf.h) */
 const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* those that look at several, or wait otherwise */
 const volatile u32 futex_calls[COSCHED_MAX_CALLS];	/* those that may wake somebody by a futex (wakes.bpf.h) */
@@ -132,6 +133,7 @@ struct task_ctx {
 	u64 slice_used_ns;	/* of the present slice */
 	u64 charged_ns;		/* sum_exec_runtime up to which vtime is charged */
 	u64 queued_at;		/* when it was last put into a queue */
+	u64 stays_until;	/* no busy CPU takes it before (balance.bpf.h) */
 	s32 cpu;		/* whose fair clock vtime is on; -1: none yet */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */
 

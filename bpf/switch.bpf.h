@@ -29,11 +29,12 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
  */
 static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	struct cpu_ctx *old = tctx->sum_cpu < 0 ? NULL : cpu_ctx_of(tctx->sum_cpu);
+	struct cpu_ctx *old;
 	u64 share_ns = 0;
 
 	if (tctx->sum_cpu == cpu)
 		return;
+	old = tctx->sum_cpu < 0 ? NULL : cpu_ctx_of(tctx->sum_cpu);
 	if (old) {
 		share_ns = due_share(tctx, old, scx_bpf_now());
 		leave_sums(tctx);
@@ -196,6 +197,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	tctx = cctx ? task_ctx_of(p) : NULL;
 	if (!tctx)
 		return;
+	note_load(cctx);
 	start_pulse(tctx, cctx, scx_bpf_task_cpu(p));
 	hear_hints(cctx, scx_bpf_task_cpu(p));
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))

@@ -131,6 +131,34 @@ static u64 effective_weight(u32 group, u32 weight, s32 cpu)
 	return effective ?: 1;
 }
 
+/* What @effective is of all that is runnable on a CPU, in 1 / 2^COSCHED_SHARE_SHIFT. */
+static u64 share_of_weight(u64 effective, u64 weight_sum)
+{
+	return (effective << (COSCHED_SHARE_SHIFT - WEIGHT_SHIFT)) / (weight_sum ?: 1);
+}
+
+/* The share of @cpu, which is @cctx's, that a task of @weight in @group would have if it came there. */
+static u64 share_of_newcomer(u32 group, u32 weight, const struct cpu_ctx *cctx, s32 cpu)
+{
+	u64 effective = (u64)weight << WEIGHT_SHIFT;
+	u32 depth;
+
+	for (depth = 0; depth < MAX_DEPTH && group != ROOT_GROUP; depth++) {
+		struct group_load *load = group_load_of(group, cpu);
+		struct group *g = bpf_map_lookup_elem(&groups, &group);
+		u32 sum, counted;
+
+		if (!load || !g)
+			break;
+		sum = load->sum;
+		counted = sum ? load->counted : g->weight;
+		effective = effective * counted / (sum + weight ?: 1);
+		weight = sum ? 0 : counted;	/* a group that is there already makes no difference further up */
+		group = g->parent;
+	}
+	return share_of_weight(effective, cctx->weight_sum + weight);
+}
+
 /* A new group starts with nothing runnable, whatever was left behind in its place. */
 static void clear_loads(u32 group)
 {

@@ -4,6 +4,7 @@
  * of everything that is counted, so that Rust reads them from where they are declared.
  */
 #include "native.h"
+#include "balance.h"
 #include "boost_choice.h"
 #include "epoch.h"
 #include "gang.h"
@@ -139,6 +140,16 @@ u32 cosched_native_choice_rank(u32 choice, const struct cosched_candidate *candi
 u32 cosched_native_gang_row_at(const struct cosched_policy *policy, u64 tai_ns)
 {
 	return gang_row_at(policy, tai_ns);
+}
+
+u32 cosched_native_load_next(u32 load, u32 nr)
+{
+	return cosched_load_next(load, nr);
+}
+
+int cosched_native_load_differs(u32 here, u32 there)
+{
+	return cosched_load_differs(here, there, 0);
 }
 
 u64 cosched_native_gang_rest_ns(const struct cosched_policy *policy, u64 tai_ns)

@@ -116,12 +116,14 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     match Topology::new() {
         Ok(topology) => {
             for (id, cpu) in &topology.all_cpus {
-                if let Some(llc) = rodata.llc_of.get_mut(*id) {
-                    *llc = cpu.llc_id as u32;
+                if let (Some(llc), Some(numa)) = (rodata.llc_of.get_mut(*id), rodata.numa_of.get_mut(*id)) {
+                    (*llc, *numa) = (cpu.llc_id as u32, cpu.node_id as u32);
                 }
             }
         }
-        Err(error) => warn!("the CPUs' caches are unknown, all count as one: {}", one_line(&format!("{error:#}"))),
+        Err(error) => {
+            warn!("whose caches and memory CPUs use is unknown, all count as one: {}", one_line(&format!("{error:#}")))
+        }
     }
     Ok(())
 }

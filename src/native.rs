@@ -63,6 +63,8 @@ unsafe extern "C" {
     fn cosched_native_gang_row_at(policy: *const Policy, tai_ns: u64) -> u32;
     fn cosched_native_gang_rest_ns(policy: *const Policy, tai_ns: u64) -> u64;
     fn cosched_native_gang_row_of(policy: *const Policy, job: u64) -> u32;
+    fn cosched_native_load_next(load: u32, nr: u32) -> u32;
+    fn cosched_native_load_differs(here: u32, there: u32) -> i32;
     fn cosched_native_reason_grants(reason: u32) -> i32;
 }
 
@@ -341,6 +343,18 @@ pub fn gang_row_at(policy: &Policy, tai_ns: u64) -> u32 {
 pub fn gang_rest_ns(policy: &Policy, tai_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
     unsafe { cosched_native_gang_rest_ns(policy, tai_ns) }
+}
+
+/// The load of a CPU of that `load` after a tick at which `nr` tasks are runnable there, in 2^-10 tasks (`policies/balance.h`).
+pub fn load_next(load: u32, nr: u32) -> u32 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_load_next(load, nr) }
+}
+
+/// Whether a CPU of load `here` is to take a task that waits on one of load `there`, with which it shares its memory.
+pub fn load_differs(here: u32, there: u32) -> bool {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_load_differs(here, there) != 0 }
 }
 
 /// The row of a job that nobody has given one, from 0 to `policy.rows` - 1: the same on all nodes.

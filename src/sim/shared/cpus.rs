@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! On which CPU of its node a task is (`bpf/enqueue.bpf.h`, `bpf/dispatch.bpf.h`).
+//! On which CPU of its node a task is (`bpf/enqueue.bpf.h`, `bpf/dispatch.bpf.h`, `bpf/balance.bpf.h`).
 //!
-//! Each CPU has a queue of its own, and a task stays where it is: in its CPU's queue it waits for its turn there, though another
-//! queue be shorter. It moves in two cases only, and they leave no CPU idle while a task of its node is runnable: one that wakes goes
-//! to an idle CPU, if its own is busy; and a CPU that has nobody left takes the first of another's queue. It takes its distance to the
-//! fair clock along (`place_on_cpu`). What its fair share was of the time that it slept there is not counted, as in the kernel; nor, unlike
-//! there, what it was of the time that it waited in the other queue.
+//! Each CPU has a queue of its own, and a task waits for its turn there. It moves in three cases. Two leave no CPU idle while a task
+//! of its node is runnable: one that wakes goes to an idle CPU, if its own is busy; and a CPU that has nobody left takes the first of
+//! another's queue. And now and then a busy CPU takes one from a busier one's. A task takes its distance to the fair clock along (`place_on_cpu`). What its fair share was of the time that it waited in the other queue stays due, and what it
+//! was of the time that it slept there is not counted, as in the kernel (`become_runnable` in `bpf/switch.bpf.h`).
 
 use std::ops::Range;
 
-use super::model::Shared;
+use super::model::{Cpu, Shared};
+use super::task::Park;
+use crate::native;
 use crate::sim::local::LocalScheduler;
 use crate::sim::node::Mode;
+
+/// How often a busy CPU looks for a busier one, at the average (`bpf/balance.bpf.h`).
+const BALANCE_INTERVAL_NS: u64 = 100_000_000;
+/// Who has been taken is left where he is for so long.
+const STAY_NS: u64 = 500_000_000;
 
 impl Shared<'_> {
     /// The CPUs of the node that `on` is one of, from the one behind it on, and `on` last.
@@ -64,14 +70,39 @@ impl Shared<'_> {
         }
     }
 
+    /// The CPU `on`, whose task has left it, takes one that waits on a busier CPU, and has it run next.
+    pub(super) fn pulls(&mut self, on: usize, now_ns: u64) {
+        let cpu = &mut self.cpus[on];
+        if self.setup.cpus == 1 || now_ns < cpu.balance_ns {
+            return;
+        }
+        cpu.balance_ns = now_ns + BALANCE_INTERVAL_NS / 2 + self.looks.below(BALANCE_INTERVAL_NS);
+        let (load, runnable) = (cpu.load, cpu.nr_runnable);
+        let is_busier = |cpu: &Cpu| cpu.nr_runnable > runnable && native::load_differs(load, cpu.load);
+        let first = |cpu: usize| {
+            let mut waiting = self.cpus[cpu].node.local.queue().iter();
+            let task = |slot: u32| &self.tasks[self.place_of(cpu, slot)];
+            let may_move = |slot: u32| task(slot).park != Park::Parked && task(slot).stays_until_ns <= now_ns;
+            waiting.find(|&&slot| may_move(slot)).map(|&slot| (cpu, slot))
+        };
+        if let Some((from, slot)) = self.others(on).filter(|&cpu| is_busier(&self.cpus[cpu])).find_map(first) {
+            self.moves(slot, from, on, now_ns);
+            self.cpus[on].node.local.boost(slot, None);
+            self.task(on, slot).stays_until_ns = now_ns + STAY_NS;
+        }
+    }
+
     fn moves(&mut self, slot: u32, from: usize, to: usize, now_ns: u64) {
         let standing = self.cpus[from].node.local.leave(slot);
         self.cpus[to].node.local.join(slot, standing);
         Self::advance_shares(&mut self.cpus[from], now_ns);
         Self::advance_shares(&mut self.cpus[to], now_ns);
-        let runnable = u32::from(!self.task(from, slot).sleeps());
-        self.cpus[from].nr_runnable -= runnable;
-        self.cpus[to].nr_runnable += runnable;
+        if !self.task(from, slot).sleeps() {
+            let share_ns = self.cpus[from].share_clock - self.task(from, slot).share_seen;
+            self.notes(from, slot, now_ns, 0, share_ns);
+            self.cpus[from].nr_runnable -= 1;
+            self.cpus[to].nr_runnable += 1;
+        }
         let share_seen = self.cpus[to].share_clock;
         let task = self.task(to, slot);
         (task.cpu, task.share_seen) = (to as u32, share_seen);
@@ -173,6 +204,32 @@ mod tests {
             }
         }
         assert!(moves > 1000 && idle > 1000, "it was not put to the test: {moves} moves, {idle} idle CPUs");
+    }
+
+    #[test]
+    fn tasks_that_do_not_divide_by_the_cpus_have_the_same_in_the_long_run() {
+        for (cpus, competitors) in [(2, 1), (4, 3), (3, 5)] {
+            let program = Program { pattern: Pattern::Ring, receiver: Receiver::Spin, grain_ns: MS, imbalance_ns: 0 };
+            let setup = Setup {
+                nodes: 1,
+                jobs: 2,
+                ranks: 1,
+                length_ns: 4000 * MS,
+                ..setup("local", program, cpus, competitors)
+            };
+            let mut queue = Queue::new(LANES);
+            let mut model = Shared::new(&setup, 5);
+            model.start(&mut queue);
+            while !model.is_over() {
+                let event = queue.pop().unwrap();
+                model.handle(event, &mut queue);
+            }
+            let share = f64::from(cpus) / f64::from(2 + competitors);
+            for task in &model.tasks {
+                let fairness = task.cpu_ns as f64 / (share * setup.length_ns as f64);
+                assert!((fairness - 1.0).abs() < 0.12, "{cpus} CPUs, {competitors} competitors: {fairness}");
+            }
+        }
     }
 
     #[test]

@@ -30,6 +30,15 @@ impl Shared<'_> {
         cpu.share_ns = now_ns;
     }
 
+    /// Notes for the gate what `slot` has run and what its fair share was.
+    pub(super) fn notes(&mut self, on: usize, slot: u32, now_ns: u64, cpu_ns: u64, fair_ns: u64) {
+        let (place, policy) = (self.place_of(on, slot), self.policy(on));
+        let task = &mut self.tasks[place];
+        if task.talks && policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
+            native::window_add(&mut task.window, policy, now_ns, cpu_ns, fair_ns);
+        }
+    }
+
     /// Charges the task that runs for what it has run since the last charge.
     pub(super) fn settle(&mut self, on: usize, now_ns: u64) {
         let Some(slot) = self.running(on) else { return };
@@ -40,9 +49,8 @@ impl Shared<'_> {
         let share_ns = cpu.share_clock - task.share_seen;
         task.share_seen = cpu.share_clock;
         task.cpu_ns += ran_ns;
-        if task.talks && policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
-            native::window_add(&mut task.window, policy, now_ns, ran_ns, share_ns);
-        }
+        self.notes(on, slot, now_ns, ran_ns, share_ns);
+        let (cpu, task) = (&mut self.cpus[on], &self.tasks[place]);
         if task.boosted {
             cpu.boosted_ns += ran_ns;
         } else {
@@ -115,15 +123,14 @@ impl Shared<'_> {
 
     /// `slot`, which slept, has a message: it is runnable, in the fair order, at its place.
     pub(super) fn awakes(&mut self, on: usize, slot: u32, now_ns: u64) {
-        let (place, policy) = (self.place_of(on, slot), self.policy(on));
-        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
+        let place = self.place_of(on, slot);
+        let cpu = &mut self.cpus[on];
         Self::advance_shares(cpu, now_ns);
         // The clock ran without it (`bpf/jobs.bpf.h`).
         let others = u64::from(cpu.nr_runnable);
-        let share_ns = (cpu.share_clock - task.share_seen) * others / (others + 1);
-        if policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
-            native::window_add(&mut task.window, policy, now_ns, 0, share_ns);
-        }
+        let share_ns = (cpu.share_clock - self.tasks[place].share_seen) * others / (others + 1);
+        self.notes(on, slot, now_ns, 0, share_ns);
+        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         (task.share_seen, task.wait, task.queued_ns) = (cpu.share_clock, Wait::None, now_ns);
         cpu.nr_runnable += 1;
         cpu.node.local.wake(slot, false);
@@ -133,8 +140,8 @@ impl Shared<'_> {
     pub(super) fn dispatch(&mut self, on: usize, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
         self.unparks(on, now_ns);
-        if !self.takes_boosted(on, now_ns) {
-            self.takes_row(on, now_ns);
+        if !self.takes_boosted(on, now_ns) && !self.takes_row(on, now_ns) {
+            self.pulls(on, now_ns);
         }
         self.takes_from_others(on, now_ns);
         let costs = self.setup.costs;
@@ -159,16 +166,17 @@ impl Shared<'_> {
         native::gang_row_at(policy, self.cpus[on].tai_ns + now_ns) == job % policy.rows.max(1)
     }
 
-    /// Gang: the first of the row whose turn it is goes first.
-    fn takes_row(&mut self, on: usize, now_ns: u64) {
+    /// Gang: the first of the row whose turn it is goes first. False: there are no rows.
+    fn takes_row(&mut self, on: usize, now_ns: u64) -> bool {
         let policy = self.policy(on);
         if !is_gang(policy) {
-            return;
+            return false;
         }
         let first = self.cpus[on].node.local.queue().iter().copied().find(|&slot| self.has_turn(on, slot, now_ns));
         if let Some(slot) = first {
             self.cpus[on].node.local.boost(slot, Some(policy.slice_ns));
         }
+        true
     }
 
     /// What a CPU does is over, if this timer is the one that counts.

@@ -67,6 +67,10 @@ pub struct Cpu {
     pub epoch_slot: Option<u32>,
     /// How many are runnable.
     pub nr_runnable: u32,
+    /// How many were of late (`policies/balance.h`).
+    pub load: u32,
+    /// When the CPU looks for a busier one next, in ns.
+    pub balance_ns: u64,
     /// What the share of each has been so far, in ns, and up to when.
     pub share_clock: u64,
     /// In ns.
@@ -87,6 +91,8 @@ pub struct Shared<'a> {
     pub(super) moves: u64,
     /// Which messages are lost.
     pub(super) losses: Random,
+    /// When CPUs look for busier ones.
+    pub(super) looks: Random,
     over: bool,
 }
 
@@ -107,7 +113,17 @@ impl<'a> Shared<'a> {
             Task::new(job < setup.jobs, step, Random::new(seed, 2 + u64::from(place)))
         };
         let tasks = (0..setup.nodes * slots).map(task).collect();
-        Shared { setup, cpus, tasks, slots, boosts: 0, moves: 0, losses: Random::new(seed, 1), over: false }
+        Shared {
+            setup,
+            cpus,
+            tasks,
+            slots,
+            boosts: 0,
+            moves: 0,
+            losses: Random::new(seed, 1),
+            looks: Random::new(seed, u64::MAX),
+            over: false,
+        }
     }
 
     /// Starts the clocks and the tasks, on each node in another order.
@@ -208,6 +224,8 @@ fn cpu(setup: &Setup, node: u32, skew_ns: u64) -> Cpu {
         epoch: 0,
         epoch_slot: None,
         nr_runnable: 0,
+        load: 0,
+        balance_ns: 0,
         share_clock: 0,
         share_ns: 0,
         tai_ns: TAI_NS - setup.faults.skew_ns / 2 + skew_ns,

@@ -29,6 +29,8 @@ impl Shared<'_> {
         queue.after(TICKS, self.setup.tick_ns, Event::Tick { cpu: on as u32 });
         let now_ns = queue.now_ns();
         let Some(slot) = self.running(on) else { return };
+        let cpu = &mut self.cpus[on];
+        cpu.load = native::load_next(cpu.load, cpu.nr_runnable);
         self.settle(on, now_ns);
         let in_vain = self.parks(on) && self.pulse_ns(on).is_none() && self.finds_waiting(on, slot, now_ns);
         let expired = self.cpus[on].node.local.tick(slot);

@@ -75,6 +75,8 @@ pub struct Task {
     pub progressed: bool,
     /// When it was queued last, in ns.
     pub queued_ns: u64,
+    /// No busy CPU takes it before, in ns.
+    pub stays_until_ns: u64,
     /// Messages that it has not received, by channel.
     pub pending: [u8; CHANNELS],
     /// When the last one came, in ns.
@@ -131,6 +133,7 @@ impl Task {
             wait_since_ns: 0,
             progressed: true,
             queued_ns: 0,
+            stays_until_ns: 0,
             pending: [0; CHANNELS],
             last_arrival_ns: 0,
             first_arrival_ns: 0,

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * On which CPU a task waits (policies/balance.h). A new one starts where the least is to be done; and now and then a CPU
+ * takes a task from a busier one's queue, if the task is no worse off. Nobody is asked and nothing is locked but that queue.
+ */
+#ifndef COSCHED_BALANCE_BPF_H
+#define COSCHED_BALANCE_BPF_H
+
+enum {
+	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* at the average: always the same would have one CPU come first for ever */
+	STAY_NS			= 500 * 1000 * 1000,	/* who has been taken is left where he is: the others have their turn */
+	BALANCE_QUEUES		= 4,	/* that one look goes through: those of tasks that may not move are as long as others */
+	BALANCE_TASKS		= 16,	/* of each of them */
+};
+
+static bool share_cache(s32 cpu, s32 other)
+{
+	return llc_of[cpu & (COSCHED_MAX_CPUS - 1)] == llc_of[other & (COSCHED_MAX_CPUS - 1)];
+}
+
+static bool share_memory(s32 cpu, s32 other)
+{
+	return numa_of[cpu & (COSCHED_MAX_CPUS - 1)] == numa_of[other & (COSCHED_MAX_CPUS - 1)];
+}
+
+/* At each tick of the CPU. */
+static void note_load(struct cpu_ctx *cctx)
+{
+	cctx->load = cosched_load_next(cctx->load, cctx->nr_runnable);
+}
+
+/*
+ * Where @p is to start, which has just been made while no CPU idles: on the one with the fewest tasks, and among equals
+ * near @prev_cpu, which is its parent's. Otherwise all that one task starts would share its CPU. O(CPUs).
+ */
+static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	struct cpu_ctx *cctx = cpu_ctx_of(prev_cpu);
+	u32 least = cctx ? 2 * cctx->nr_runnable : ~0U;
+	s32 best = prev_cpu, cpu;
+
+	bpf_for(cpu, 0, nr_cpu_ids) {
+		u32 busy;
+
+		cctx = cpu_ctx_of(cpu);
+		if (!cctx || !bpf_cpumask_test_cpu(cpu, online) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		busy = 2 * READ_ONCE(cctx->nr_runnable) + !share_cache(prev_cpu, cpu);
+		if (busy >= least)
+			continue;
+		least = busy;
+		best = cpu;
+	}
+	scx_bpf_put_cpumask(online);
+	return best;
+}
+
+/* Is a task of @weight in @group no worse off on @cpu than on @other? A global function: its loops are verified once. */
+__noinline int is_no_worse_off(u32 group, u32 weight, s32 cpu, s32 other)
+{
+	struct cpu_ctx *here = cpu_ctx_of(cpu), *there = cpu_ctx_of(other);
+
+	if (!here || !there)
+		return 0;
+	return cosched_move_pays(share_of_newcomer(group, weight, here, cpu),
+				 share_of_weight(effective_weight(group, weight, other), there->weight_sum));
+}
+
+/* Takes a task that waits on the CPU @other, and that is no worse off on @cpu. A global function, as above. */
+__noinline int pull_from(s32 other, s32 cpu)
+{
+	u64 now = scx_bpf_now();
+	struct task_struct *p;
+	u32 looked = 0;
+
+	bpf_for_each(scx_dsq, p, other, 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+
+		if (looked++ >= BALANCE_TASKS)
+			break;
+		if (!tctx || tctx->park || (s64)(now - tctx->stays_until) < 0)
+			continue;
+		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
+		    !is_no_worse_off(tctx->sum_group, tctx->sum_weight, cpu, other))
+			continue;
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
+			tctx->stays_until = now + STAY_NS;
+			count(COSCHED_COUNTER_pulls);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* @cpu takes a task from a busier CPU, if there is one. A global function, as above. */
+__noinline int take_from_busier(s32 cpu)
+{
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	u32 first, i, queues = 0;
+
+	if (!cctx)
+		return false;
+	first = bpf_get_prandom_u32() % nr_cpu_ids;
+	bpf_for(i, 0, nr_cpu_ids) {
+		s32 other = first + i < nr_cpu_ids ? first + i : first + i - nr_cpu_ids;
+		struct cpu_ctx *busy = other != cpu && is_queued(other) ? cpu_ctx_of(other) : NULL;
+
+		if (!busy || busy->nr_runnable <= cctx->nr_runnable ||
+		    !cosched_load_differs(cctx->load, READ_ONCE(busy->load), !share_memory(cpu, other)))
+			continue;
+		if (pull_from(other, cpu))
+			return true;
+		if (++queues >= BALANCE_QUEUES)
+			return false;
+	}
+	return false;
+}
+
+/* @cpu, whose task has used its slice, may take one from a busier CPU. Rows of a gang stay where they are. */
+static bool pull(struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	if ((s64)(now - cctx->balance_at) < 0 || is_gang())
+		return false;
+	cctx->balance_at = now + BALANCE_INTERVAL_NS / 2 + bpf_get_prandom_u32() % BALANCE_INTERVAL_NS;
+	return any_queued() && take_from_busier(cpu);
+}
+
+#endif

@@ -1,0 +1,91 @@
+#!/bin/bash
+# What never sleeps does not stay for good where it started: tasks whose number the CPUs do not divide have the same in the long
+# run, a crowd on one busy CPU spreads to another, and what is started while no CPU idles is not put on one of them.
+. "$(dirname -- "$0")/../case.sh"
+
+# in_band EXPECTED: is each of the shares that, give or take 15%?
+in_band() {
+	local share
+	for share in "${shares[@]}"; do
+		(( share * 100 >= $1 * 85 && share * 100 <= $1 * 115 )) || return 1
+	done
+}
+
+# even NAME EXPECTED: in the long run each hog has so many per cent of a CPU. Who had a CPU that the host took away for a second
+# is ahead by as much, so that the longer it is counted the less it matters; who stays where he is never gets there.
+even() {
+	local i at_first began=${EPOCHREALTIME/./}
+	ran "${hogs[@]}"
+	at_first=("${times[@]}")
+	for _ in 1 2 3 4; do
+		sleep 10
+		ran "${hogs[@]}"
+		shares=()
+		for i in "${!times[@]}"; do
+			shares+=($((100 * (times[i] - at_first[i]) / (${EPOCHREALTIME/./} - began))))
+		done
+		echo "$1: ${shares[*]} %"
+		in_band "$2" && return
+	done
+	fail "$1: not $2 % each"
+}
+
+drop() {
+	kill "${hogs[@]}"
+	wait "${hogs[@]}" || true
+	hogs=()
+}
+
+start
+for _ in 1 2 3; do hog; done
+sleep 1
+even "each of three on two CPUs" 66
+drop
+
+# One that may not move on each CPU keeps both busy. The others all start on CPU 0, where they are let go.
+hog taskset -c 0
+hog taskset -c 1
+for _ in 1 2 3 4; do hog taskset -c 0; done
+sleep 0.5
+before=$(counter pulls)
+for pid in "${hogs[@]:2}"; do taskset -cp 0,1 "$pid" >/dev/null; done
+sleep 1
+even "each of six, two of them pinned" 33
+(( $(counter pulls) > before )) || fail "no busy CPU took anything"
+drop
+
+# apart WHAT: the first hog keeps CPU 0 to itself, since the other two have more on CPU 1 than they would have beside it
+apart() {
+	sleep 1
+	for pid in "${hogs[@]:1}"; do taskset -cp 0,1 "$pid" >/dev/null; done
+	of 5 "${hogs[@]}"
+	echo "$1: ${shares[*]} %"
+	(( shares[0] > 90 && shares[1] > 40 && shares[2] > 40 )) || fail "$1: a task moved to where it has less"
+	drop
+}
+
+hog taskset -c 0 nice -n -10
+hog taskset -c 1
+hog taskset -c 1
+apart "nice -10, and two of nice 0"
+
+mkdir -p /sys/fs/cgroup/{light,heavy}
+echo 1000 >/sys/fs/cgroup/heavy/cpu.weight
+hog in_group heavy taskset -c 0
+hog in_group light taskset -c 1
+hog in_group light taskset -c 1
+apart "a cgroup of weight 1000, and two in one of weight 100"
+
+# Where rows take turns nobody moves from a busy CPU, so this is where they were put.
+scx_cosched policy set gang
+hog taskset -c 0
+hog taskset -c 1
+sleep 0.5
+before=$(counter pulls)
+for _ in 1 2 3 4; do hog; done
+cpus=$(for pid in "${hogs[@]:2}"; do ps -o psr= -p "$pid"; done | sort | uniq -c | awk '{ print $1 }' | paste -sd ' ')
+echo "four that one shell starts, by CPU: $cpus"
+[[ $cpus == @(2 2|1 3|3 1) ]] || fail "all were put on one CPU"
+is "$(counter pulls)" "$before" "pulled"
+drop
+stop
