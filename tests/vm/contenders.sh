@@ -23,13 +23,13 @@ read_contenders() {
 	contenders=$(IFS=,; echo "${list[*]}")
 }
 
-# summarize JOBS SUMMARY SECONDS COMPETITORS: of the lines that the nodes wrote, and a table. Medians over the runs, both jobs
+# summarize TESTBED JOBS SUMMARY SECONDS COMPETITORS: of the lines that the nodes wrote, and a table. Medians over the runs, both jobs
 # together; a job's time to completion is one over its steps per second. "of_a_share" is what it makes of what one makes alone,
 # over the share that it is due; it may be more than 1, for who waits alone has his CPU wait too.
 summarize() {
-	jq --slurp --argjson seconds "$3" --argjson competitors "$4" '
+	jq --slurp --arg testbed "$1" --argjson seconds "$4" --argjson competitors "$5" '
 		def median: sort | .[(length - 1) / 2 | floor] / 2 + .[length / 2 | floor] / 2;
-		{ testbed: "two VMs of one CPU each, with a wire", jobs: 2, competitors: $competitors, seconds: $seconds,
+		{ $testbed, jobs: 2, competitors: $competitors, seconds: $seconds,
 		  rows: [group_by([.by, .program])[] | {
 			by: .[0].by, program: .[0].program,
 			schedulers: (group_by(.scheduler) | map({ key: .[0].scheduler, value: {
@@ -37,12 +37,12 @@ summarize() {
 				fairness: [group_by(.job)[] | map(.fairness) | median], runs: length } }) | from_entries) }
 			| .schedulers as $s | .schedulers |= map_values(
 				.times_eevdf = (if $s.eevdf then .steps_per_s / $s.eevdf.steps_per_s else null end) |
-				.of_a_share = (if $s.alone then .steps_per_s * (2 + $competitors) / $s.alone.steps_per_s else null end))] }' "$1" >"$2"
+				.of_a_share = (if $s.alone then .steps_per_s * (2 + $competitors) / $s.alone.steps_per_s else null end))] }' "$2" >"$3"
 	jq --raw-output '
 		def short: if . then . * 100 | round / 100 else "" end;
 		["PROGRAM", "SCHEDULER", "STEPS/s", "F", "TIMES EEVDF", "OF A SHARE"],
 		(.rows[] | "\(.by)/\(.program)" as $program | .schedulers | to_entries[] | .key as $scheduler | .value | [$program, $scheduler,
 			"\(.steps_per_s * 10 | round / 10) (\(.least * 10 | round / 10)-\(.greatest * 10 | round / 10))", (.fairness | map(short | tostring) | join(" ")),
-			if $scheduler == "alone" then "", "" else (.times_eevdf, .of_a_share | short) end]) | @tsv' "$2" | column -t -s $'\t'
-	say "the figures are in $2"
+			if $scheduler == "alone" then "", "" else (.times_eevdf, .of_a_share | short) end]) | @tsv' "$3" | column -t -s $'\t'
+	say "the figures are in $3"
 }

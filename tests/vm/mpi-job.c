@@ -137,8 +137,9 @@ static enum phase stencil(long step)
 	return step % BETWEEN_CALLS ? phase : agree();
 }
 
-/* As much work as 50 ms were when nobody else ran, which rank 0 has found out. */
+/* As much work as 50 ms are when nobody else runs, which rank 0 of the first job of a boot has found out for all. */
 static long work;
+static const char work_known[] = "/run/mpi-job.work";
 
 static double compute(long rounds)
 {
@@ -151,10 +152,23 @@ static double compute(long rounds)
 
 static void find_work(void)
 {
-	double before = cpu();
+	FILE *known = rank ? NULL : fopen(work_known, "r");
+	int i, measure = !rank && (!known || fscanf(known, "%ld", &work) != 1);
 
-	compute(1000000);
-	work = 0.05 * 1000000 / (cpu() - before);
+	if (known)
+		fclose(known);
+	for (i = 0; measure && i < 8; i++) {	/* the fastest was disturbed least */
+		double before = cpu(), rounds;
+
+		compute(1000000);
+		rounds = 0.05 * 1000000 / (cpu() - before);
+		work = rounds > work ? rounds : work;
+	}
+	known = measure ? fopen(work_known, "w") : NULL;
+	if (known) {
+		fprintf(known, "%ld\n", work);
+		fclose(known);
+	}
 	MPI_Bcast(&work, 1, MPI_LONG, 0, MPI_COMM_WORLD);
 }
 

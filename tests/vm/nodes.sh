@@ -1,12 +1,15 @@
 # shellcheck shell=bash
 # Two VMs with a wire between them, of which node 0 has both do what it says. To source in each, with the programs that are to
-# be found on either in PATH, and mpi-remote among them. What is to be kept while they run goes to $tmp.
-nodes=(10.77.0.1 10.77.0.2)
+# be found on either in PATH, and mpi-remote among them. What is to be kept while they run goes to $tmp. In one VM each of its
+# two CPUs stands for a node.
+nodes=(10.77.0.1 10.77.0.2) cpus=(0) interface=eth0
+(( NODES == 2 )) || nodes=(127.0.0.1 127.0.0.1) cpus=(0 1) interface=lo
 tmp=/run/nodes
 mkdir -p $tmp
 
 # meet: node 0 goes on when both hear it, and however it ends, the other one ends with it. Node 1 does not come back.
 meet() {
+	(( NODES == 2 )) || return 0
 	mpi-remote serve 7077 >$tmp/remote.log 2>&1 &
 	local server=$!
 	if (( NODE )); then
@@ -22,6 +25,7 @@ meet() {
 # everywhere COMMAND: run this line of shell on both nodes, at once
 everywhere() {
 	local far
+	(( NODES == 2 )) || { sh -c "$1" || die "'$1' failed"; return; }
 	mpi-remote "${nodes[1]}" "$1" &
 	far=$!
 	sh -c "$1" || die "node ${nodes[0]}: '$1' failed"
@@ -56,7 +60,8 @@ load() {
 # compete_with NUMBER: so many competitors on each node that only compute, each a job of its own, once compete says so
 compete_with() {
 	competitors=$1
-	everywhere "for i in \$(seq $1); do setsid mpi-task hog\$i sh -c 'while :; do :; done' >/dev/null 2>&1 & done
+	everywhere "for i in \$(seq $1); do for cpu in ${cpus[*]}; do
+		setsid mpi-task hog\$i taskset -c \$cpu sh -c 'while :; do :; done' >/dev/null 2>&1 & done; done
 		until [ -e /sys/fs/cgroup/hog$1/cgroup.freeze ]; do sleep 0.1; done"
 	compete 0
 }
