@@ -12,7 +12,7 @@ read_contenders() {
 	IFS=, read -ra list <<<"$1"
 	for contender in "${list[@]}"; do
 		[[ $contender == @(alone|eevdf|peer|wire|prefetch) ]] ||
-			target/release/scx_cosched policy list --json | jq --exit-status --arg name "$contender" 'any(.[]; .name == $name)' >/dev/null ||
+			target/release/scx_cosched policy list --json | jq --exit-status --arg name "${contender%%+*}" 'any(.[]; .name == $name)' >/dev/null ||
 			die "--schedulers: no '$contender' (--help shows which there are)"
 	done
 	if [[ ,$1, == *,peer,* ]]; then

@@ -71,11 +71,11 @@ compete() {
 	everywhere "for group in /sys/fs/cgroup/hog*; do echo $((!$1)) >\$group/cgroup.freeze; done"
 }
 
-# contend SCHEDULER: schedule as it does, a path being that of another sched_ext scheduler, and set the jobs that run then, how
-# many competitors they have on each node, and how many tasks want a CPU
+# contend SCHEDULER: schedule as it does, and set the jobs that run then, how many competitors they have on each node, and how
+# many tasks want a CPU. A path is that of another sched_ext scheduler, and PRESET+FLAG=VALUE is a preset with a flag of "run".
 contend() {
 	local key=/run/cluster-key
-	local wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key $key)
+	local flags wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key $key)
 	everywhere "[ -e $key ] || { umask 077; echo 0123456789abcdef0123456789abcdef >$key; }"
 	jobs=(a b) hogs=$competitors
 	case $1 in
@@ -84,7 +84,7 @@ contend() {
 		*/*) schedule_by "$1" ;;
 		wire) schedule --policy dcs-sb "${wire[@]}" ;;
 		prefetch) schedule --policy dcs-sb "${wire[@]}" --prefetch 4 ;;
-		*) schedule --policy "$1" ;;
+		*) read -ra flags <<<"$(sed 's/+/ --/g; s/=/ /g' <<<"$1")"; schedule --policy "${flags[@]}" ;;
 	esac
 	wanting=$((${#jobs[@]} + hogs))
 }
