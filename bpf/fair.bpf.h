@@ -49,18 +49,6 @@ static u64 to_vtime(u64 ns, u64 scale)
 	return (ns << SCALE_SHIFT) / (scale ?: 1 << SCALE_SHIFT);
 }
 
-/* Brings the share clock up to @now. Call before the sum of weights changes. */
-static void advance_share_clock(struct cpu_ctx *cctx, u64 now)
-{
-	s64 passed_ns = now - cctx->share_at;
-
-	if (!passed_ns)
-		return;
-	if (passed_ns > 0 && cctx->weight_sum)
-		cctx->share_clock += passed_ns * WEIGHT_DEFAULT / cctx->weight_sum;
-	cctx->share_at = now;
-}
-
 static void leave_sums(struct task_ctx *tctx)
 {
 	s32 cpu = tctx->sum_cpu;

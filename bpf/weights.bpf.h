@@ -159,6 +159,18 @@ static u64 share_of_newcomer(u32 group, u32 weight, const struct cpu_ctx *cctx, 
 	return share_of_weight(effective, cctx->weight_sum + weight);
 }
 
+/* Brings the share clock up to @now. Call before the sum of weights changes. */
+static void advance_share_clock(struct cpu_ctx *cctx, u64 now)
+{
+	s64 passed_ns = now - cctx->share_at;
+
+	if (!passed_ns)
+		return;
+	if (passed_ns > 0 && cctx->weight_sum)
+		cctx->share_clock += passed_ns * WEIGHT_DEFAULT / cctx->weight_sum;
+	cctx->share_at = now;
+}
+
 /* A new group starts with nothing runnable, whatever was left behind in its place. */
 static void clear_loads(u32 group)
 {

@@ -25,7 +25,8 @@ read_contenders() {
 
 # summarize TESTBED JOBS SUMMARY SECONDS COMPETITORS: of the lines that the nodes wrote, and a table. Medians over the runs, both jobs
 # together; a job's time to completion is one over its steps per second. "of_a_share" is what it makes of what one makes alone,
-# over the share that it is due; it may be more than 1, for who waits alone has his CPU wait too.
+# over the share that it is due; it may be more than 1, for who waits alone has his CPU wait too. "efficiency" is what it makes
+# of a second of CPU time, over what one makes of it alone, whatever its share is.
 summarize() {
 	jq --slurp --arg testbed "$1" --argjson seconds "$4" --argjson competitors "$5" '
 		def median: sort | .[(length - 1) / 2 | floor] / 2 + .[length / 2 | floor] / 2;
@@ -34,15 +35,18 @@ summarize() {
 			by: .[0].by, program: .[0].program,
 			schedulers: (group_by(.scheduler) | map({ key: .[0].scheduler, value: {
 				steps_per_s: (map(.steps_per_s) | median), least: (map(.steps_per_s) | min), greatest: (map(.steps_per_s) | max),
-				fairness: [group_by(.job)[] | map(.fairness) | median], runs: length } }) | from_entries) }
+				fairness: [group_by(.job)[] | map(.fairness) | median], per_fairness: (map(.steps_per_s / .fairness) | median),
+				runs: length } }) | from_entries) }
 			| .schedulers as $s | .schedulers |= map_values(
 				.times_eevdf = (if $s.eevdf then .steps_per_s / $s.eevdf.steps_per_s else null end) |
-				.of_a_share = (if $s.alone then .steps_per_s * (2 + $competitors) / $s.alone.steps_per_s else null end))] }' "$2" >"$3"
+				.of_a_share = (if $s.alone then .steps_per_s * (2 + $competitors) / $s.alone.steps_per_s else null end) |
+				.efficiency = (if $s.alone then .per_fairness * (2 + $competitors) / $s.alone.per_fairness else null end) |
+				del(.per_fairness))] }' "$2" >"$3"
 	jq --raw-output '
 		def short: if . then . * 100 | round / 100 else "" end;
-		["PROGRAM", "SCHEDULER", "STEPS/s", "F", "TIMES EEVDF", "OF A SHARE"],
+		["PROGRAM", "SCHEDULER", "STEPS/s", "F", "TIMES EEVDF", "OF A SHARE", "EFFICIENCY"],
 		(.rows[] | "\(.by)/\(.program)" as $program | .schedulers | to_entries[] | .key as $scheduler | .value | [$program, $scheduler,
 			"\(.steps_per_s * 10 | round / 10) (\(.least * 10 | round / 10)-\(.greatest * 10 | round / 10))", (.fairness | map(short | tostring) | join(" ")),
-			if $scheduler == "alone" then "", "" else (.times_eevdf, .of_a_share | short) end]) | @tsv' "$3" | column -t -s $'\t'
+			if $scheduler == "alone" then "", "", "" else (.times_eevdf, .of_a_share, .efficiency | short) end]) | @tsv' "$3" | column -t -s $'\t'
 	say "the figures are in $3"
 }
