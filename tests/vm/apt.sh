@@ -1,5 +1,5 @@
 # Debian packages without installing them: sourced by "kernel", "qemu",
-# "promtool" and "unpacked", after common.sh.
+# "qemu-virtual", "promtool" and "unpacked", after common.sh.
 #
 # A private apt in a directory of the caller's: the machine's own lists and
 # sources stay as they are, and nobody has to be root. Everything is verified
@@ -11,11 +11,12 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 # What this machine is: debian-bookworm, say.
 release=$(. /etc/os-release && echo "$ID-${VERSION_CODENAME-}")
 
-# open_suite SUITE DIR: fetch the package list of SUITE, from the first mirror
-# that carries it under Debian's key (others are third parties' archives). DIR
-# must be empty; apt_cache and take_packages work on that suite from then on.
+# open_suite SUITE DIR [deb-src]: fetch the package list of SUITE, or that of its
+# sources, from the first mirror that carries it under Debian's key (others are
+# third parties' archives). DIR must be empty; apt_cache, take_packages and
+# take_source work on that suite from then on.
 open_suite() {
-	local mirror
+	local mirror type=${3:-deb}
 	suite=$1 private=$2
 	need apt-get apt-cache dpkg-deb
 	[[ -r $keyring ]] || die "$keyring is missing: run tests/vm/setup as root"
@@ -27,7 +28,7 @@ open_suite() {
 		-o Dir::Etc::preferencesparts=/dev/null -o APT::Architecture=amd64 -o APT::Architectures=amd64
 		-o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3)
 	while read -r mirror; do
-		echo "deb [signed-by=$keyring] $mirror $suite main" >"$private/sources.list"
+		echo "$type [signed-by=$keyring] $mirror $suite main" >"$private/sources.list"
 		if apt-get "${apt[@]}" -o APT::Update::Error-Mode=any update >"$private/log" 2>&1; then
 			say "$suite from $mirror"
 			return
@@ -55,6 +56,13 @@ take_packages() {
 	for deb in "$private"/debs/*.deb; do
 		dpkg-deb --extract "$deb" "$root"
 	done
+}
+
+# take_source DIR PACKAGE: download its source, with Debian's patches, into DIR
+take_source() {
+	say "taking the source of $2"
+	(cd "$private/debs" && apt-get "${apt[@]}" --quiet --download-only source "$2" >&2) || die "download of $2 failed"
+	dpkg-source --extract "$private"/debs/*.dsc "$1" >&2
 }
 
 # keep DIR SUITE PACKAGE...: these packages of SUITE, unpacked in DIR; from the
