@@ -7,18 +7,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::signal::Signal;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::cgroup::Cgroup;
 use super::interval::{LINGER, monotonic_ns};
 use super::lines::{self, Lines};
 use super::protocol::{Answer, Load, NodeReport, Request};
-use super::scenario::Scenario;
+use super::scenario::{IDLER, Scenario};
 use super::scheduler::Scheduler;
-use super::worker::{Line, Report};
+use super::worker::{Line, Report, Start};
 use super::{child, interrupt, machine};
 
 /// For workers to get ready, and to report after their time is over.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Workers begin at random within so long, so that each measurement finds the CPUs' turns in another position to each
+/// other. It is twice a round of five tasks with our longest slice.
+pub const PHASES: Duration = Duration::from_millis(200);
 
 /// A coordinator may be busy with its other agents.
 const BETWEEN_REQUESTS: Duration = Duration::from_secs(600);
@@ -104,8 +110,8 @@ impl Agent {
 
     fn answer(&mut self, request: Request, requests: &Lines<TcpStream>) -> Result<Answer> {
         match request {
-            Request::Schedule(contender, scenario) => {
-                let rules = self.scheduler.switch(&contender, scenario)?;
+            Request::Schedule(contender, layout) => {
+                let rules = self.scheduler.switch(&contender, layout)?;
                 Ok(Answer::Scheduled(rules))
             }
             Request::Prepare(load) => self.prepare(load),
@@ -123,13 +129,14 @@ impl Agent {
         self.cgroup = self.cgroup.take().or_else(Cgroup::parent);
         let jobs = load.scenario.jobs;
         let mut addresses = Vec::new();
-        let mut names = load.scenario.workers();
+        let mut names = load.scenario.workers(load.pair);
         for (job, name) in names.by_ref().take(jobs).enumerate() {
             self.start(&name, &self.token_options(&load, job), &load)?;
             addresses.extend(self.workers[job].wait_ready()?);
         }
         for name in names {
-            self.start(&name, &[], &load)?;
+            let options: &[String] = if name == IDLER { &["--idle".into()] } else { &[] };
+            self.start(&name, options, &load)?;
         }
         self.workers[jobs..].iter_mut().try_for_each(|hog| hog.wait_ready().map(drop))?;
         self.load = Some(load);
@@ -148,7 +155,7 @@ impl Agent {
 
     fn start(&mut self, name: &str, options: &[String], load: &Load) -> Result<()> {
         let (cpu, seconds) = (self.cpu.to_string(), load.length.as_secs_f64().to_string());
-        let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let kind = if name.starts_with("token") { "token" } else { "hog" };
         let mut args = vec!["bench", kind, "--json", "--cpu", &cpu, "--seconds", &seconds];
         args.extend(options.iter().map(String::as_str));
         self.workers.push(Worker::start(name, &args, self.cgroup.as_ref())?);
@@ -159,9 +166,11 @@ impl Agent {
     fn measure(&mut self, requests: &Lines<TcpStream>) -> Result<NodeReport> {
         let load = self.load.take().context("nothing is prepared")?;
         self.scheduler.check()?;
-        let start_ns = monotonic_ns() + load.warm_up.as_nanos() as u64;
+        let now_ns = monotonic_ns();
+        let mut random = SplitMix64::seed_from_u64(load.seed ^ (self.cpu as u64) << 32);
         for worker in &mut self.workers {
-            worker.begin_at(start_ns)?;
+            let begin_ns = now_ns + random.next_u64() % PHASES.as_nanos() as u64;
+            worker.begin(Start { begin_ns, measure_ns: now_ns + load.warm_up.as_nanos() as u64 })?;
         }
 
         // Only a coordinator that leaves has something to say now.
@@ -174,7 +183,8 @@ impl Agent {
         self.workers.clear();
         self.scheduler.check()?;
         let tokens = reports.by_ref().take(load.scenario.jobs).collect();
-        Ok(NodeReport { tokens, hogs: reports.collect() })
+        // What keeps the CPU awake competes with nobody.
+        Ok(NodeReport { tokens, hogs: reports.take(load.scenario.competitors).collect() })
     }
 }
 
@@ -211,8 +221,8 @@ impl Worker {
         }
     }
 
-    fn begin_at(&mut self, start_ns: u64) -> Result<()> {
-        lines::send(&mut self.stdin, &start_ns).with_context(|| self.name.clone())
+    fn begin(&mut self, start: Start) -> Result<()> {
+        lines::send(&mut self.stdin, &start).with_context(|| self.name.clone())
     }
 
     fn report(&mut self) -> Result<Report> {

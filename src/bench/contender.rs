@@ -2,6 +2,7 @@
 //! The schedulers that an experiment compares, and how the command line names them.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -13,6 +14,10 @@ use crate::presets::{self, arguments};
 /// The scheduler of the kernel itself.
 pub const EEVDF: &str = "eevdf";
 
+/// The kernel's name for the slice is base_slice_ns; ours is that of the presets.
+const SLICE: &str = "slice_us";
+const SLICES_US: RangeInclusive<u32> = 100..=1_000_000;
+
 /// Stands for every preset.
 const ALL_PRESETS: &str = "presets";
 
@@ -22,20 +27,26 @@ const PEER: &str = "peer:";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contender {
-    /// The kernel's own.
-    Eevdf,
+    /// The kernel's own, with the slice that it has by itself or with another.
+    Eevdf { slice_us: Option<u32> },
     /// A preset of this program, with changes or without (`dcs+h_ms=-20`).
     Preset(String),
     /// Another sched_ext scheduler: a program that loads it and runs as long as it is to be.
     Peer { name: String, command: Vec<String> },
 }
 
+impl Contender {
+    /// The kernel's own as it is: what all others are compared with.
+    pub const KERNEL: Contender = Contender::Eevdf { slice_us: None };
+}
+
 impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.pad(match self {
-            Contender::Eevdf => EEVDF,
-            Contender::Preset(name) | Contender::Peer { name, .. } => name,
-        })
+        match self {
+            Contender::Eevdf { slice_us: None } => f.pad(EEVDF),
+            Contender::Eevdf { slice_us: Some(us) } => f.pad(&format!("{EEVDF}+{SLICE}={us}")),
+            Contender::Preset(name) | Contender::Peer { name, .. } => f.pad(name),
+        }
     }
 }
 
@@ -43,12 +54,27 @@ impl FromStr for Contender {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Contender> {
+        if text == EEVDF {
+            return Ok(Contender::KERNEL);
+        }
+        if let Some(change) = text.strip_prefix(EEVDF).and_then(|rest| rest.strip_prefix('+')) {
+            return parse_slice(change).map(|us| Contender::Eevdf { slice_us: Some(us) });
+        }
         match text.strip_prefix(PEER) {
-            _ if text == EEVDF => Ok(Contender::Eevdf),
             Some(peer) => parse_peer(peer),
             None => check_preset(text).map(|()| Contender::Preset(text.into())),
         }
     }
+}
+
+/// The one thing that can be changed of the kernel's own.
+fn parse_slice(change: &str) -> Result<u32> {
+    let us = change.split_once('=').filter(|(name, _)| name.replace('-', "_") == SLICE);
+    let us = us.and_then(|(_, us)| us.parse().ok()).filter(|us| SLICES_US.contains(us));
+    us.with_context(|| {
+        let (least, most) = (SLICES_US.start(), SLICES_US.end());
+        format!("'{EEVDF}+{change}': {EEVDF} takes {SLICE}=US, from {least} to {most}, and nothing else")
+    })
 }
 
 /// Peers that are called like one of ours would share its row.
@@ -118,9 +144,20 @@ mod tests {
         let Contenders(all) = "eevdf,dcs+slice_us=5000,peer:true=/bin/true -s  5000".parse().unwrap();
         let command = ["/bin/true", "-s", "5000"].map(String::from).to_vec();
         let peer = Contender::Peer { name: "true".into(), command };
-        assert_eq!(all, [Contender::Eevdf, Contender::Preset("dcs+slice_us=5000".into()), peer]);
+        assert_eq!(all, [Contender::KERNEL, Contender::Preset("dcs+slice_us=5000".into()), peer]);
         let names: Vec<String> = all.iter().map(Contender::to_string).collect();
         assert_eq!(names, ["eevdf", "dcs+slice_us=5000", "true"]);
+    }
+
+    #[test]
+    fn the_kernels_own_takes_a_slice_and_nothing_else() {
+        let Contenders(all) = "eevdf,eevdf+slice_us=20000".parse().unwrap();
+        assert_eq!(all, [Contender::KERNEL, Contender::Eevdf { slice_us: Some(20_000) }]);
+        assert_eq!(all[1].to_string(), "eevdf+slice_us=20000");
+        for bad in ["eevdf+slice_us=0", "eevdf+slice_us=x", "eevdf+slice_us", "eevdf+h_ms=3", "eevdf+"] {
+            assert!(error(bad).contains("takes slice_us=US, from 100 to 1000000"), "{}", error(bad));
+        }
+        assert!(error("eevdfx").contains("unknown policy"));
     }
 
     #[test]

@@ -13,8 +13,8 @@ use super::contender::Contender;
 use super::interval::LINGER;
 use super::lines::{self, Lines};
 use super::protocol::{Answer, Load, NodeReport, Request, Rules};
-use super::scenario::Scenario;
-use super::{child, interrupt};
+use super::scenario::{Layout, Scenario};
+use super::{child, interrupt, wire};
 
 /// For what an agent does at once, and on top of what takes its time.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -34,11 +34,15 @@ pub struct Agent {
 pub struct LocalAgent(Child);
 
 impl LocalAgent {
-    pub fn start(coordinator: SocketAddr, node: usize, cpu: usize) -> Result<LocalAgent> {
-        let (coordinator, node, cpu) = (coordinator.to_string(), node.to_string(), cpu.to_string());
-        let args = ["bench", "agent", "--coordinator", &coordinator, "--node", &node, "--cpu", &cpu];
-        let child =
-            child::command(args, Signal::SIGTERM)?.stdin(Stdio::null()).spawn().context("cannot start an agent")?;
+    /// In a network namespace, if it is to have one of its own.
+    pub fn start(coordinator: SocketAddr, node: usize, namespace: Option<&str>) -> Result<LocalAgent> {
+        let (coordinator, node) = (coordinator.to_string(), node.to_string());
+        let args = ["bench", "agent", "--coordinator", &coordinator, "--node", &node, "--cpu", &node];
+        let mut command = match namespace {
+            None => child::command(args, Signal::SIGTERM)?,
+            Some(namespace) => wire::command_in(namespace, args)?,
+        };
+        let child = command.stdin(Stdio::null()).spawn().context("cannot start an agent")?;
         Ok(LocalAgent(child))
     }
 }
@@ -103,16 +107,17 @@ pub struct Setup {
     pub scenario: Scenario,
     pub warm_up: Duration,
     pub length: Duration,
+    pub seed: u64,
 }
 
 impl Coordinator {
-    /// Waits for the agents of two nodes.
-    pub fn gather(listener: &TcpListener, kernels: usize) -> Result<Coordinator> {
+    /// Waits for the agents of so many nodes.
+    pub fn gather(listener: &TcpListener, nodes: usize, kernels: usize) -> Result<Coordinator> {
         let deadline = Instant::now() + PATIENCE;
-        let mut agents = (0..2).map(|_| Agent::accept(listener, deadline)).collect::<Result<Vec<_>>>()?;
+        let mut agents = (0..nodes).map(|_| Agent::accept(listener, deadline)).collect::<Result<Vec<_>>>()?;
         agents.sort_by_key(|agent| agent.node);
-        if agents.iter().map(|agent| agent.node).ne(0..2) {
-            bail!("the agents are not of the nodes 0 and 1");
+        if agents.iter().map(|agent| agent.node).ne(0..nodes) {
+            bail!("the agents are not of the nodes 0 to {}", nodes - 1);
         }
         Ok(Coordinator { agents, kernels })
     }
@@ -120,8 +125,9 @@ impl Coordinator {
     /// Makes `scheduler` that of every kernel, where `scenario` runs next, and says which rules it has.
     pub fn schedule(&mut self, scheduler: &Contender, scenario: Scenario) -> Result<Rules> {
         let mut rules = Rules::none();
+        let layout = Layout { scenario, pairs: self.agents.len() / 2 };
         for agent in &mut self.agents[..self.kernels] {
-            agent.ask(&Request::Schedule(scheduler.clone(), scenario))?;
+            agent.ask(&Request::Schedule(scheduler.clone(), layout))?;
         }
         for agent in &mut self.agents[..self.kernels] {
             match agent.answer(LOADING)? {
@@ -132,28 +138,31 @@ impl Coordinator {
         Ok(rules)
     }
 
-    /// Node 1 waits for the tokens that node 0 starts. The reports are in the order of the nodes.
-    pub fn measure(&mut self, setup: Setup) -> Result<[NodeReport; 2]> {
-        let Setup { scenario, warm_up, length } = setup;
-        let load = Load { scenario, peers: Vec::new(), warm_up, length };
-        let [first, second] = &mut self.agents[..] else { bail!("there are not two nodes") };
-
-        let waiting = second.prepare(load.clone())?;
-        if waiting.len() != scenario.jobs {
-            bail!("node 1 waits for {} tokens of {}", waiting.len(), scenario.jobs);
+    /// In each pair of nodes the second waits for the tokens that the first starts. The reports are in the order of
+    /// the nodes.
+    pub fn measure(&mut self, setup: Setup) -> Result<Vec<NodeReport>> {
+        let Setup { scenario, warm_up, length, seed } = setup;
+        for (pair, nodes) in self.agents.chunks_mut(2).enumerate() {
+            let [first, second] = nodes else { bail!("a node has no other") };
+            let load = Load { scenario, pair, seed, peers: Vec::new(), warm_up, length };
+            let waiting = second.prepare(load.clone())?;
+            if waiting.len() != scenario.jobs {
+                bail!("{} waits for {} tokens of {}", second.name(), waiting.len(), scenario.jobs);
+            }
+            let peers = waiting.iter().map(|address| SocketAddr::new(second.address.ip(), address.port())).collect();
+            first.prepare(Load { peers, ..load })?;
         }
-        let peers = waiting.iter().map(|address| SocketAddr::new(second.address.ip(), address.port())).collect();
-        first.prepare(Load { peers, ..load })?;
 
-        first.ask(&Request::Measure)?;
-        second.ask(&Request::Measure)?;
+        self.agents.iter_mut().try_for_each(|agent| agent.ask(&Request::Measure))?;
         let patience = warm_up + length + LINGER + PATIENCE;
-        // A worker that fails takes its peer with it, so only both together tell what happened.
-        match (first.report(patience), second.report(patience)) {
-            (Ok(first), Ok(second)) => Ok([first, second]),
-            (Err(first), Err(second)) => bail!("{first:#}; {second:#}"),
-            (Err(error), _) | (_, Err(error)) => Err(error),
+        // A worker that fails takes its peer with it, so only all together tell what happened.
+        let reports: Vec<Result<NodeReport>> = self.agents.iter_mut().map(|agent| agent.report(patience)).collect();
+        let errors: Vec<String> =
+            reports.iter().filter_map(|report| report.as_ref().err()).map(|error| format!("{error:#}")).collect();
+        if !errors.is_empty() {
+            bail!("{}", errors.join("; "));
         }
+        reports.into_iter().collect()
     }
 
     pub fn end(mut self) -> Result<()> {

@@ -13,16 +13,19 @@ use super::agent::{self, AgentArgs};
 use super::contender::Contenders;
 use super::experiment::Experiment;
 use super::length::parse_length;
-use super::plan::{Alone, plan};
+use super::plan::plan;
 use super::receiver::Receiver;
 use super::scenario::Scenario;
 use super::summary::Jobs;
 use super::testbed::{PORT, Testbed};
+use super::wire::Wire;
 
 /// With the job the competitors are five, the most that Zhang's and the thesis's nodes hold.
-const SCENARIOS: [Scenario; 2] = [Scenario::one_job(Receiver::Spin, 4), Scenario::one_job(Receiver::Block, 4)];
+const COMPETITORS: usize = 4;
 
-const TIMES_ALONE: usize = 3;
+/// The kernel's own with its slice and with ours; the fair order alone; with coscheduling; with spinning in the kernel
+/// too; the default, and with the kernel's slice (base_slice_ns on two CPUs, up to a tick).
+const DEFAULT_SCHEDULERS: &str = "eevdf,eevdf+slice_us=20000,local,dcs+wait=busy,dcs,dcs-sb,dcs-sb+slice_us=4000";
 
 /// Compare schedulers: a parallel job on two nodes that it shares with busy competitors.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,17 +34,21 @@ pub struct DemoArgs {
     #[arg(long, value_enum, default_value = "one")]
     testbed: Kind,
 
-    /// Measurements of each kind [default: 5, with testbed two 3].
+    /// How the job waits for its messages.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "spin,block")]
+    receivers: Vec<Receiver>,
+
+    /// Measurements of each kind [default: 15, with testbed two 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeats: Option<u16>,
 
-    /// Seconds of each measurement [default: 4, with testbed two 3].
+    /// Seconds of each measurement [default: 2, with testbed two 3].
     #[arg(long, value_name = "S", value_parser = parse_length)]
     seconds: Option<Duration>,
 
-    /// Schedulers to compare: eevdf, which is the kernel's own, and presets, with or without changes
-    /// (dcs+h_ms=-20).
-    #[arg(long, value_name = "NAME,...", default_value = "eevdf,local,dcs,dcs-sb")]
+    /// Schedulers to compare: eevdf, which is the kernel's own, with or without another slice
+    /// (eevdf+slice_us=20000), and presets, with or without changes (dcs+h_ms=-20).
+    #[arg(long, value_name = "NAME,...", default_value = DEFAULT_SCHEDULERS)]
     schedulers: Contenders,
 
     /// Write the results to this file as JSON.
@@ -61,7 +68,7 @@ impl DemoArgs {
     /// The testbed, and the number of this machine in it.
     fn place(&self) -> Result<(Testbed, usize)> {
         if self.testbed == Kind::One {
-            return Ok((Testbed::One, 0));
+            return Ok((Testbed::One { nodes: 2, wire: Wire::Loopback }, 0));
         }
         let node = match self.node {
             Some(node) => usize::from(node),
@@ -97,11 +104,13 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         Testbed::Two(peer) if node > 0 => {
             return agent::run(&AgentArgs { coordinator: SocketAddr::new(peer, PORT), node: 1, cpu: 0 });
         }
-        Testbed::One => (5, Duration::from_secs(4)),
+        Testbed::One { .. } => (15, Duration::from_secs(2)),
         Testbed::Two(_) => (3, Duration::from_secs(3)),
     };
     let repeats = args.repeats.map_or(repeats, usize::from);
     let length = args.seconds.unwrap_or(length);
-    let steps = plan(&SCENARIOS, &args.schedulers.0, Alone::First(TIMES_ALONE), repeats, length);
+    let scenarios: Vec<Scenario> =
+        args.receivers.iter().map(|&receiver| Scenario::one_job(receiver, COMPETITORS)).collect();
+    let steps = plan(&scenarios, &args.schedulers.0, repeats, length);
     Experiment { testbed, steps, jobs: Jobs::One, repeats, length, out: args.out.as_deref() }.run()
 }

@@ -7,18 +7,23 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 
+use super::agent::PHASES;
 use super::contender::Contender;
 use super::coordinator::{Coordinator, Setup};
 use super::plan::Step;
 use super::progress::Progress;
-use super::protocol::Rules;
+use super::protocol::{NodeReport, Rules};
 use super::runs::{Run, disturbed};
+use super::sanity::{Tolerance, doubtful};
 use super::stats::Figures;
 use super::summary::{Jobs, Summary, Total, costs, rows, totals};
 use super::table::{table, totals_table};
 use super::testbed::Testbed;
 use super::{interrupt, machine};
 use crate::report;
+
+/// From the last worker's beginning to the first measurement: how the processes start is not what they are like.
+const WARM_UP: Duration = Duration::from_millis(500);
 
 /// What to measure, and where.
 pub struct Experiment<'a> {
@@ -47,13 +52,13 @@ impl Experiment<'_> {
             let json = serde_json::to_string_pretty(&summary)? + "\n";
             std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
         }
-        Ok(ExitCode::SUCCESS)
+        let all_measured = summary.results.iter().all(|row| row.not_measured.is_none());
+        Ok(if all_measured { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     fn measure(&self) -> Result<Vec<Run>> {
-        // The agents go last: they unload the scheduler when the coordinator has left.
-        let (listener, _agents) = self.testbed.start()?;
-        let mut coordinator = Coordinator::gather(&listener, self.testbed.kernels())?;
+        let started = self.testbed.start()?;
+        let mut coordinator = Coordinator::gather(&started.listener, self.testbed.nodes(), self.testbed.kernels())?;
 
         let progress = Progress::new(&self.steps, self.jobs);
         let mut scheduled = None;
@@ -62,7 +67,7 @@ impl Experiment<'_> {
             runs.push(measure(&mut coordinator, &mut scheduled, step)?);
             progress.report(&runs, runs.len() - 1);
         }
-        for place in again(&disturbed(&runs)) {
+        for place in again(doubtful(&runs, self.tolerance()), runs.len()) {
             let run = measure(&mut coordinator, &mut scheduled, &self.steps[place])?;
             runs[place] = Run { again: true, ..run };
             progress.report(&runs, place);
@@ -72,10 +77,19 @@ impl Experiment<'_> {
         Ok(runs)
     }
 
+    fn tolerance(&self) -> Tolerance {
+        Tolerance::of(machine::time().is_virtual)
+    }
+
     fn summary(&self, runs: &[Run]) -> Summary {
+        let time = machine::time();
         Summary {
             kernel: machine::kernel(),
             testbed: self.testbed.to_string(),
+            nodes: self.testbed.nodes(),
+            time: if time.is_virtual { "virtual" } else { "real" },
+            switch_price_ns: time.switch_price_ns,
+            ipi_price_ns: time.ipi_price_ns,
             clocksource: machine::clocksource(),
             cpu: machine::cpu_model(),
             costs: costs(runs),
@@ -83,7 +97,7 @@ impl Experiment<'_> {
             repeats: self.repeats,
             repeated: runs.iter().filter(|run| run.again).count(),
             disturbed: disturbed(runs).into_iter().filter(|&it| it).count(),
-            results: rows(runs, self.jobs),
+            results: rows(runs, self.jobs, self.tolerance()),
         }
     }
 
@@ -94,10 +108,15 @@ impl Experiment<'_> {
         }
         let clock = summary.clocksource.as_deref().unwrap_or("?");
         println!(
-            "Medians of {} runs of {} s, except min-max and max. Testbed {}, kernel {}, clock source {clock}.",
+            "Medians of {} runs of {} s, which begin at random phases; max is that of all. Testbed {}, kernel {}, clock \
+             source {clock}.",
             summary.repeats, summary.seconds, summary.testbed, summary.kernel
         );
-        println!("F = N T_C / T_E, 1 is fair. Efficiency: round trips per CPU second of the job over the same alone.");
+        println!("{}", what_time(summary));
+        println!(
+            "F = N T_C / T_E, 1 is fair. Efficiency: round trips per CPU second of the job over the most that it makes \
+             alone."
+        );
         warn(summary);
     }
 }
@@ -127,25 +146,43 @@ fn measure(coordinator: &mut Coordinator, scheduled: &mut Option<Scheduled>, ste
             rules
         }
     };
-    let setup = Setup { scenario: step.scenario, warm_up: Duration::from_millis(500), length: step.length };
+    let (scenario, length, seed) = (step.scenario, step.length, step.seed);
+    let figures_of_pair = |nodes: &[NodeReport]| (0..scenario.jobs).map(|job| Figures::of(nodes, job)).collect();
     let figures = coordinator
-        .measure(setup)
-        .and_then(|reports| (0..step.scenario.jobs).map(|job| Figures::of(&reports, job)).collect())
+        .measure(Setup { scenario, warm_up: PHASES + WARM_UP, length, seed })
+        .and_then(|reports| reports.chunks(2).map(figures_of_pair).collect::<Result<Vec<Vec<_>>>>())
+        .map(|pairs| pairs.concat())
         .with_context(|| format!("{} under {}", step.scenario, step.scheduler))?;
     Ok(Run { step: step.clone(), rules, figures, again: false })
 }
 
-/// Which runs to measure again: those that were disturbed, once each, but on a machine that is never quiet
-/// not so many that it takes for ever.
-fn again(disturbed: &[bool]) -> Vec<usize> {
-    let places = disturbed.iter().enumerate().filter(|(_, is)| **is).map(|(place, _)| place);
-    places.take(disturbed.len() / 4).collect()
+/// Which runs to measure again: those in doubt, once each, but on a machine that is never quiet not so many that it
+/// takes for ever.
+fn again(doubtful: Vec<usize>, runs: usize) -> Vec<usize> {
+    doubtful.into_iter().take(runs.div_ceil(4)).collect()
+}
+
+/// What a second is.
+fn what_time(summary: &Summary) -> String {
+    match summary.time {
+        "virtual" => format!(
+            "Virtual time: each CPU executes an instruction in 4 ns, whatever the host does. A switch to another \
+             address space takes {} ns besides its instructions, an interrupt from another CPU {} ns.",
+            summary.switch_price_ns, summary.ipi_price_ns
+        ),
+        _ => "Real time: whatever else this machine did is in the figures.".into(),
+    }
 }
 
 /// Says whether the figures can be believed.
 fn warn(summary: &Summary) {
     if summary.repeated > 0 {
-        println!("{} runs were disturbed and measured a second time.", summary.repeated);
+        println!("{} runs could not be true or were disturbed, and were measured a second time.", summary.repeated);
+    }
+    for row in &summary.results {
+        if let Some(why) = &row.not_measured {
+            println!("Not measured: {} beside {} under {}: {why}.", row.receiver, row.competitors, row.scheduler);
+        }
     }
     if summary.disturbed > 0 {
         println!(
@@ -160,11 +197,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn measures_again_what_was_disturbed() {
-        let mut runs = [false; 8];
-        runs[3] = true;
-        assert_eq!(again(&runs), [3]);
-        assert_eq!(again(&[true; 8]), [0, 1], "there is an end to it");
+    fn measures_again_what_is_in_doubt() {
+        assert_eq!(again(vec![3], 8), [3]);
+        assert_eq!(again((0..8).collect(), 8), [0, 1], "there is an end to it");
     }
 
     #[test]

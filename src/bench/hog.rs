@@ -15,6 +15,10 @@ pub struct HogArgs {
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
 
+    /// Only take what nothing else wants (SCHED_IDLE).
+    #[arg(long)]
+    idle: bool,
+
     #[command(flatten)]
     pub timing: Timing,
 }
@@ -24,6 +28,9 @@ const ROUNDS: u64 = 4096;
 
 pub fn run(args: &HogArgs, begin: Begin) -> Result<Report> {
     machine::pin(args.cpu)?;
+    if args.idle {
+        machine::idle()?;
+    }
     begin.announce(None)?;
     let interval = Interval::begin(begin.bounds()?)?;
 

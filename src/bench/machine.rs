@@ -4,6 +4,7 @@
 use std::fs::read_to_string;
 
 use anyhow::{Context, Result};
+use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
@@ -21,6 +22,34 @@ pub fn lead() {
     let param = libc::sched_param { sched_priority: 1 };
     // SAFETY: the kernel only reads `param`.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param) };
+}
+
+/// Makes this process take only what nothing else wants.
+pub fn idle() -> Result<()> {
+    let param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel only reads `param`.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &param) };
+    Errno::result(result).map(drop).context("cannot join the idle class")
+}
+
+/// Whether this machine's clock is its instructions (`tests/vm/run --virtual`), and what they do not show.
+pub fn time() -> Time {
+    let of = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    Time {
+        is_virtual: of("VIRTUAL") == Some(1),
+        switch_price_ns: of("SWITCH_NS").unwrap_or(0),
+        ipi_price_ns: of("IPI_NS").unwrap_or(0),
+    }
+}
+
+/// What a second of this machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time {
+    pub is_virtual: bool,
+    /// What a switch to another address space takes in virtual time, besides its instructions.
+    pub switch_price_ns: u64,
+    /// What an interrupt from another CPU takes, besides its instructions.
+    pub ipi_price_ns: u64,
 }
 
 /// The kernel's release.

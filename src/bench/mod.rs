@@ -30,6 +30,7 @@ mod protocol;
 mod receiver;
 mod record;
 mod runs;
+mod sanity;
 mod scenario;
 mod scheduler;
 mod stats;
@@ -37,6 +38,7 @@ mod summary;
 mod table;
 mod testbed;
 mod token;
+mod wire;
 mod work;
 mod worker;
 

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use super::contender::Contender;
+use super::receiver::Receiver;
 use super::scenario::Scenario;
 
 /// Runs alone say how fast the machine is today. They need not be long.
-const ALONE_LONGEST: Duration = Duration::from_secs(2);
+const ALONE_LONGEST: Duration = Duration::from_secs(1);
 
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,58 +16,49 @@ pub struct Step {
     pub scenario: Scenario,
     pub scheduler: Contender,
     pub length: Duration,
+    /// What the moments are drawn from at which workers begin. All schedulers of a repeat have the same.
+    pub seed: u64,
 }
 
-/// When each kind of job that there is, by receiver, grain and threads, is measured alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alone {
-    /// Before everything else, so many times: one that the machine's other users spoil must not count.
-    First(usize),
-    /// Once at the beginning of each repeat: a machine that gets slower in a long experiment is slower for
-    /// this too.
-    EachRepeat,
-}
-
-/// Every scenario under every scheduler, `repeats` times, and the runs alone.
+/// Every scenario under every scheduler, `repeats` times, and each kind of job alone under every scheduler, before
+/// everything else and at the end: what has changed meanwhile was no baseline.
 ///
-/// Schedulers take turns, so that a machine which gets slower meanwhile is slower for all of them. Every
-/// other round goes backwards: what favours the first favours the last too, and the next round begins with
-/// the scheduler that is loaded already.
-pub fn plan(
-    scenarios: &[Scenario],
-    schedulers: &[Contender],
-    alone: Alone,
-    repeats: usize,
-    length: Duration,
-) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let runs_alone = runs_alone(scenarios, length);
-    if let Alone::First(times) = alone {
-        steps.extend((0..times).flat_map(|_| runs_alone.clone()));
-    }
-    let mut order: Vec<&Contender> = schedulers.iter().collect();
-    for _ in 0..repeats {
-        if alone == Alone::EachRepeat {
-            steps.extend(runs_alone.clone());
-        }
-        for &scenario in scenarios {
-            steps.extend(order.iter().map(|&scheduler| Step { scenario, scheduler: scheduler.clone(), length }));
-            order.reverse();
+/// Schedulers take turns, so that a machine which gets slower meanwhile is slower for all of them. Every other repeat
+/// of a scenario goes backwards: what favours the first favours the last too.
+pub fn plan(scenarios: &[Scenario], schedulers: &[Contender], repeats: usize, length: Duration) -> Vec<Step> {
+    let others = schedulers.iter().filter(|scheduler| **scheduler != Contender::KERNEL);
+    let everybody = [&Contender::KERNEL].into_iter().chain(others);
+    let runs_alone: Vec<Step> = everybody.flat_map(|scheduler| runs_alone(scenarios, scheduler, length)).collect();
+    let mut steps = runs_alone.clone();
+    for repeat in 0..repeats {
+        for (place, &scenario) in scenarios.iter().enumerate() {
+            let step =
+                |scheduler: &Contender| Step { scenario, scheduler: scheduler.clone(), length, seed: repeat as u64 };
+            match (repeat + place) % 2 {
+                0 => steps.extend(schedulers.iter().map(step)),
+                _ => steps.extend(schedulers.iter().rev().map(step)),
+            }
         }
     }
+    steps.extend(runs_alone.into_iter().rev());
     steps
 }
 
-/// One for each kind of job.
-fn runs_alone(scenarios: &[Scenario], length: Duration) -> Vec<Step> {
+/// One for each kind of job, and under the kernel's own scheduler one more if it sleeps: the CPUs awake.
+fn runs_alone(scenarios: &[Scenario], scheduler: &Contender, length: Duration) -> Vec<Step> {
     let mut kinds: Vec<Scenario> = Vec::new();
     for alone in scenarios.iter().flat_map(|scenario| (0..scenario.jobs).map(|job| scenario.alone(job))) {
         if !kinds.contains(&alone) {
             kinds.push(alone);
         }
     }
+    if *scheduler == Contender::KERNEL {
+        let sleepers: Vec<Scenario> = kinds.iter().filter(|kind| kind.receiver == Receiver::Block).copied().collect();
+        kinds.extend(sleepers.into_iter().map(|kind| Scenario { awake: true, ..kind }));
+    }
     let length = length.min(ALONE_LONGEST);
-    kinds.into_iter().map(|scenario| Step { scenario, scheduler: Contender::Eevdf, length }).collect()
+    let step = |scenario| Step { scenario, scheduler: scheduler.clone(), length, seed: 0 };
+    kinds.into_iter().map(step).collect()
 }
 
 #[cfg(test)]
@@ -75,60 +67,72 @@ mod tests {
     use crate::bench::contender::Contenders;
     use crate::bench::scenario::Scenarios;
 
-    fn plan_of(scenarios: &str, alone: Alone) -> Vec<Step> {
+    fn plan_of(scenarios: &str) -> Vec<Step> {
         let Contenders(schedulers) = "eevdf,local,dcs".parse().unwrap();
         let Scenarios(scenarios) = scenarios.parse().unwrap();
-        plan(&scenarios, &schedulers, alone, 5, Duration::from_secs(4))
-    }
-
-    fn steps() -> Vec<Step> {
-        plan_of("spin-4,block-4", Alone::First(3))
+        plan(&scenarios, &schedulers, 4, Duration::from_secs(4))
     }
 
     fn is_alone(step: &Step) -> bool {
         step.scenario.competitors == 0
     }
 
+    fn is(step: &Step, scenario: &str, scheduler: &str) -> bool {
+        step.scenario.to_string() == scenario && step.scheduler.to_string() == scheduler
+    }
+
     #[test]
     fn measures_everything_as_often() {
-        let steps = steps();
-        assert_eq!(steps.len(), 2 * 3 + 5 * 2 * 3);
+        let steps = plan_of("spin-4,block-4");
         for scenario in ["spin-4", "block-4"] {
             for scheduler in ["eevdf", "local", "dcs"] {
-                let is_it = |s: &&Step| s.scenario.to_string() == scenario && s.scheduler.to_string() == scheduler;
-                assert_eq!(steps.iter().filter(is_it).count(), 5);
+                let seeds: Vec<u64> =
+                    steps.iter().filter(|step| is(step, scenario, scheduler)).map(|step| step.seed).collect();
+                assert_eq!(seeds, [0, 1, 2, 3], "{scenario} {scheduler}");
             }
         }
     }
 
     #[test]
-    fn loads_a_scheduler_once_a_repeat() {
-        let loads = |pair: &&[Step]| pair[0].scheduler == Contender::Eevdf && pair[1].scheduler != Contender::Eevdf;
-        assert_eq!(steps().windows(2).filter(loads).count(), 5);
+    fn no_scheduler_is_first_more_often_than_last() {
+        for scenarios in ["spin-4", "spin-4,block-4", "spin-4,block-4,spin-8"] {
+            let steps = plan_of(scenarios);
+            for scenario in scenarios.split(',') {
+                let order: Vec<String> = steps
+                    .iter()
+                    .filter(|step| step.scenario.to_string() == scenario)
+                    .map(|step| step.scheduler.to_string())
+                    .collect();
+                let first = order.chunks(3).filter(|repeat| repeat[0] == "eevdf").count();
+                let last = order.chunks(3).filter(|repeat| repeat[2] == "eevdf").count();
+                assert_eq!((first, last), (2, 2), "{scenarios}: {scenario}");
+            }
+        }
     }
 
     #[test]
-    fn runs_alone_come_first_or_in_each_repeat() {
-        let steps = steps();
-        assert!(steps[..6].iter().all(|s| is_alone(s) && s.scheduler == Contender::Eevdf));
-        assert!(!steps[6..].iter().any(is_alone));
-
-        let steps = plan_of("spin-4,spin-8,spin-2x2,block-4", Alone::EachRepeat);
-        assert_eq!(steps.len(), 5 * (2 + 4 * 3));
-        for repeat in steps.chunks(14) {
-            assert!(repeat[..2].iter().all(is_alone) && !repeat[2..].iter().any(is_alone));
-            assert!(repeat[..2].iter().all(|s| s.scenario.jobs == 1 && s.length == ALONE_LONGEST));
+    fn runs_alone_come_first_and_last_under_every_scheduler() {
+        let steps = plan_of("spin-4,block-4");
+        let (first, rest) = steps.split_at(7);
+        let (middle, last) = rest.split_at(rest.len() - 7);
+        assert!(first.iter().chain(last).all(|step| is_alone(step) && step.length == ALONE_LONGEST));
+        assert!(!middle.iter().any(is_alone));
+        for scheduler in ["eevdf", "local", "dcs"] {
+            assert!([first, last].iter().all(|runs| runs.iter().any(|step| is(step, "spin-0", scheduler))));
         }
     }
 
     #[test]
     fn every_kind_of_job_is_measured_alone() {
         let alone = |scenarios| -> Vec<String> {
-            let steps = plan_of(scenarios, Alone::First(1));
-            steps.iter().filter(|s| is_alone(s)).map(|step| step.scenario.to_string()).collect()
+            let steps = plan_of(scenarios);
+            let first = steps.iter().take_while(|step| is_alone(step) && step.scheduler == Contender::KERNEL);
+            first.map(|step| step.scenario.to_string()).collect()
         };
         assert_eq!(alone("spin-4,spin-2x2"), ["spin-0"]);
         assert_eq!(alone("spin-2x2-mixed,spin-4,spin-2x1-200us"), ["spin-0", "spin-0-200us"]);
-        assert_eq!(alone("spin-4-t3,block-2x2-mixed-t2"), ["spin-0-t3", "block-0-t2", "block-0-200us-t2"]);
+        let awake = ["block-0-t2-awake", "block-0-200us-t2-awake"];
+        let both = [&["spin-0-t3", "block-0-t2", "block-0-200us-t2"][..], &awake].concat();
+        assert_eq!(alone("spin-4-t3,block-2x2-mixed-t2"), both);
     }
 }

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::contender::Contenders;
 use super::experiment::Experiment;
 use super::length::parse_length;
-use super::plan::{Alone, Step, plan};
+use super::plan::{Step, plan};
 use super::scenario::Scenarios;
 use super::summary::Jobs;
 use super::testbed::Testbed;
+use super::wire::{Wire, parse_percent};
 
 /// Compare policies: the demo's job on the CPUs 0 and 1 of this machine, in several scenarios.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,11 +25,24 @@ pub struct PoliciesArgs {
     #[arg(long, value_name = "NAME,...", default_value = "spin-4,block-4,spin-8,spin-2x2")]
     scenarios: Scenarios,
 
-    /// Schedulers to compare: eevdf, which is the kernel's own, presets, with or without changes
+    /// Schedulers to compare: eevdf, which is the kernel's own, with or without another slice
+    /// (eevdf+slice_us=20000), presets, with or without changes
     /// (dcs+h_ms=-20), 'presets' for all of them, and other sched_ext schedulers (peer:NAME=/path/to/binary,
     /// and its arguments after spaces).
     #[arg(long, value_name = "NAME,...", default_value = "eevdf,presets")]
     schedulers: Contenders,
+
+    /// CPUs that stand for a node each, from CPU 0 on, an even number: the jobs run on every pair of them.
+    #[arg(long, value_name = "N", default_value = "2", value_parser = parse_nodes)]
+    nodes: u8,
+
+    /// Give each node a network namespace, and the wires between two of them so many microseconds one way.
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    latency_us: Option<u32>,
+
+    /// Give each node a network namespace, and have the wires lose so many per cent of the packets each way.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    loss_percent: Option<f64>,
 
     /// Measurements of each kind.
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -47,15 +61,22 @@ pub struct PoliciesArgs {
     dry_run: bool,
 }
 
+/// Pairs of nodes, as far as virtual time goes.
+fn parse_nodes(text: &str) -> Result<u8> {
+    let nodes = text.parse().ok().filter(|nodes| [2, 4, 6, 8].contains(nodes));
+    nodes.with_context(|| format!("'{text}' is no number of nodes: 2, 4, 6 or 8 are wanted"))
+}
+
 pub fn run(args: &PoliciesArgs) -> Result<ExitCode> {
     let repeats = usize::from(args.repeats);
-    let steps = plan(&args.scenarios.0, &args.schedulers.0, Alone::EachRepeat, repeats, args.seconds);
+    let steps = plan(&args.scenarios.0, &args.schedulers.0, repeats, args.seconds);
     if args.dry_run {
-        for Step { scenario, scheduler, length } in steps {
+        for Step { scenario, scheduler, length, .. } in steps {
             println!("{scenario} {scheduler} {}", length.as_secs_f64());
         }
         return Ok(ExitCode::SUCCESS);
     }
     let (jobs, out) = (Jobs::Several, args.out.as_deref());
-    Experiment { testbed: Testbed::One, steps, jobs, repeats, length: args.seconds, out }.run()
+    let testbed = Testbed::One { nodes: usize::from(args.nodes), wire: Wire::of(args.latency_us, args.loss_percent) };
+    Experiment { testbed, steps, jobs, repeats, length: args.seconds, out }.run()
 }

@@ -68,6 +68,7 @@ mod tests {
             round_trips_per_s,
             cpu_share: 0.2,
             fairness,
+            fairness_by_node: vec![fairness],
             competitor_fairness_min: None,
             round_trips_per_cpu_s: 0.0,
             node_speed_min: None,
@@ -79,7 +80,7 @@ mod tests {
 
     fn run(scenario: &str, figures: Vec<Figures>) -> Run {
         let (scenario, scheduler) = (scenario.parse().unwrap(), "dcs".parse().unwrap());
-        let step = Step { scenario, scheduler, length: Duration::ZERO };
+        let step = Step { scenario, scheduler, length: Duration::ZERO, seed: 0 };
         Run { step, rules: Rules::none(), figures, again: false }
     }
 

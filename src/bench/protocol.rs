@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::contender::Contender;
-use super::scenario::Scenario;
+use super::scenario::{Layout, Scenario};
 use super::worker::Report;
 use crate::calibration::Costs;
 
@@ -15,7 +15,7 @@ use crate::calibration::Costs;
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Make this the node's scheduler, for what is to run next.
-    Schedule(Contender, Scenario),
+    Schedule(Contender, Layout),
     /// Start the workers up to where they wait for the time to begin.
     Prepare(Load),
     /// Let them begin, and report.
@@ -28,6 +28,10 @@ pub enum Request {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Load {
     pub scenario: Scenario,
+    /// Which pair of nodes this one belongs to, from 0.
+    pub pair: usize,
+    /// What the moments are drawn from at which workers begin.
+    pub seed: u64,
     /// By job, the address of the process that has the other end of the token; none on the node that waits.
     pub peers: Vec<SocketAddr>,
     pub warm_up: Duration,

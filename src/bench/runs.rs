@@ -61,6 +61,7 @@ pub mod tests {
             round_trips_per_s: rate,
             cpu_share: 0.2,
             fairness: 1.0,
+            fairness_by_node: vec![1.0, 1.0],
             competitor_fairness_min: (competitors > 0).then_some(0.98),
             round_trips_per_cpu_s: per_cpu_s,
             node_speed_min: (competitors > 0).then_some(1e5),
@@ -74,7 +75,7 @@ pub mod tests {
     pub fn run(scenario: &str, scheduler: &str, jobs: &[(f64, f64)]) -> Run {
         let scenario: Scenario = scenario.parse().unwrap();
         let figures = jobs.iter().map(|&(rate, per_cpu_s)| figures(scenario.competitors, rate, per_cpu_s)).collect();
-        let step = Step { scenario, scheduler: scheduler.parse().unwrap(), length: Duration::from_secs(4) };
+        let step = Step { scenario, scheduler: scheduler.parse().unwrap(), length: Duration::from_secs(4), seed: 0 };
         Run { step, rules: Rules::none(), figures, again: false }
     }
 

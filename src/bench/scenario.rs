@@ -15,6 +15,9 @@ use super::receiver::Receiver;
 const JOBS: RangeInclusive<usize> = 1..=8;
 const COMPETITORS: RangeInclusive<usize> = 0..=32;
 
+/// The process that keeps a CPU awake.
+pub const IDLER: &str = "idler";
+
 /// What one process of a job can have.
 pub const COMPUTE_US: RangeInclusive<u32> = 0..=100_000;
 pub const THREADS: RangeInclusive<usize> = 1..=64;
@@ -34,6 +37,9 @@ pub struct Scenario {
     pub grain: Grain,
     /// Of each process of a job.
     pub threads: usize,
+    /// A process of the idle class keeps each CPU awake: to wake a CPU costs the job's messages more than to wake a
+    /// task on a busy one. Only where there are no competitors, and no name on the command line means it.
+    pub awake: bool,
 }
 
 /// How much a job computes for each message.
@@ -49,7 +55,7 @@ pub enum Grain {
 impl Scenario {
     /// One job whose processes do nothing but pass one token, beside competitors.
     pub const fn one_job(receiver: Receiver, competitors: usize) -> Scenario {
-        Scenario { receiver, jobs: 1, competitors, grain: Grain::Uniform(0), threads: 1 }
+        Scenario { receiver, jobs: 1, competitors, grain: Grain::Uniform(0), threads: 1, awake: false }
     }
 
     /// A job of this scenario with the nodes to itself: what its efficiency is relative to.
@@ -57,10 +63,10 @@ impl Scenario {
         Scenario { jobs: 1, competitors: 0, grain: Grain::Uniform(self.compute_us(job)), ..self }
     }
 
-    /// The names of what runs on each node: the tokens' processes, by job, and the hogs.
-    pub fn workers(self) -> impl Iterator<Item = String> {
-        let tokens = (0..self.jobs).map(|job| format!("token{job}"));
-        tokens.chain((1..=self.competitors).map(|i| format!("hog{i}")))
+    /// The names of what runs on each node of this pair: the tokens' processes, by job, and the hogs.
+    pub fn workers(self, pair: usize) -> impl Iterator<Item = String> {
+        let tokens = (0..self.jobs).map(move |job| format!("token{}", pair * self.jobs + job));
+        tokens.chain((1..=self.competitors).map(|i| format!("hog{i}"))).chain(self.awake.then(|| IDLER.into()))
     }
 
     /// What this job computes for each message.
@@ -72,9 +78,31 @@ impl Scenario {
     }
 }
 
+/// A scenario on one pair of nodes or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    pub scenario: Scenario,
+    pub pairs: usize,
+}
+
+impl Layout {
+    /// How many rows a gang scheduler needs: nothing that runs on one node shares a row.
+    pub fn rows(self) -> usize {
+        self.scenario.jobs + self.scenario.competitors
+    }
+
+    /// The row of each worker, by name.
+    pub fn row_of_each(self) -> impl Iterator<Item = (String, usize)> {
+        let of_pair = move |pair| self.scenario.workers(pair).enumerate().map(|(row, name)| (name, row));
+        let seen = self.scenario.jobs;
+        // The hogs of all pairs have the same names.
+        (0..self.pairs).flat_map(move |pair| of_pair(pair).filter(move |(_, row)| pair == 0 || *row < seen))
+    }
+}
+
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Scenario { receiver, jobs, competitors, grain, threads } = self;
+        let Scenario { receiver, jobs, competitors, grain, threads, awake } = self;
         let load = if *jobs == 1 { competitors.to_string() } else { format!("{jobs}x{competitors}") };
         let grain = match grain {
             Grain::Uniform(0) => String::new(),
@@ -82,7 +110,8 @@ impl fmt::Display for Scenario {
             Grain::Mixed => "-mixed".into(),
         };
         let threads = if *threads == 1 { String::new() } else { format!("-t{threads}") };
-        f.pad(&format!("{receiver}-{load}{grain}{threads}"))
+        let awake = if *awake { "-awake" } else { "" };
+        f.pad(&format!("{receiver}-{load}{grain}{threads}{awake}"))
     }
 }
 
@@ -130,7 +159,7 @@ fn parse(text: &str) -> Option<Scenario> {
         }
     }
     let (grain, threads) = (grain.unwrap_or(Grain::Uniform(0)), threads.unwrap_or(1));
-    let scenario = Scenario { receiver, jobs, competitors, grain, threads };
+    let scenario = Scenario { receiver, jobs, competitors, grain, threads, awake: false };
     Some(if jobs == 1 { Scenario { grain: Grain::Uniform(scenario.compute_us(0)), ..scenario } } else { scenario })
 }
 

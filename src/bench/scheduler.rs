@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler of a node in an experiment: the kernel's own, this program with a preset, or another one.
 
-use std::fs::{File, read_to_string};
+use std::fs::{self, File, read_to_string};
 use std::io::{Read, Seek, SeekFrom};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::cgroup::Cgroup;
 use super::child;
 use super::contender::Contender;
 use super::protocol::Rules;
-use super::scenario::Scenario;
+use super::scenario::Layout;
 use crate::presets::arguments;
 
 /// The preset whose jobs have rows.
@@ -33,6 +33,7 @@ pub struct Scheduler {
     /// False where another agent of the same kernel sees to it.
     ours: bool,
     loader: Option<Loader>,
+    slice: Option<BaseSlice>,
 }
 
 /// A process that has loaded a scheduler, which goes with it.
@@ -40,7 +41,7 @@ struct Loader {
     /// What messages call it.
     name: String,
     /// It is this program, so its policy can be changed, and the rows of a gang are for this.
-    scenario: Option<Scenario>,
+    layout: Option<Layout>,
     child: Child,
     /// What it says on stderr, in memory: it is read only if something goes wrong.
     log: File,
@@ -49,12 +50,16 @@ struct Loader {
 }
 
 impl Scheduler {
-    /// Makes `contender` the node's scheduler, where `scenario` runs next, and says which rules it has.
-    pub fn switch(&mut self, contender: &Contender, scenario: Scenario) -> Result<Rules> {
+    /// Makes `contender` the node's scheduler, where `layout` runs next, and says which rules it has.
+    pub fn switch(&mut self, contender: &Contender, layout: Layout) -> Result<Rules> {
         self.ours = true;
+        self.slice = None;
         match contender {
-            Contender::Eevdf => self.unload()?,
-            Contender::Preset(name) => return self.switch_to_preset(name, scenario),
+            Contender::Eevdf { slice_us } => {
+                self.unload()?;
+                self.slice = slice_us.map(BaseSlice::set).transpose()?;
+            }
+            Contender::Preset(name) => return self.switch_to_preset(name, layout),
             Contender::Peer { name, command } => {
                 self.unload()?;
                 self.loader = Some(Loader::start_peer(name, command)?);
@@ -69,20 +74,20 @@ impl Scheduler {
     }
 
     /// From preset to preset nothing is loaded again, unless jobs are to have other rows.
-    fn switch_to_preset(&mut self, name: &str, scenario: Scenario) -> Result<Rules> {
+    fn switch_to_preset(&mut self, name: &str, layout: Layout) -> Result<Rules> {
         let (preset, mut changes) = arguments(name);
         let has_rows = preset == GANG;
         if has_rows && !changes.iter().any(|change| change.starts_with("--rows=")) {
-            changes.push(format!("--rows={}", scenario.workers().count()));
+            changes.push(format!("--rows={}", layout.rows()));
         }
-        let suits = |of: Scenario| !has_rows || of.workers().eq(scenario.workers());
-        if self.loader.as_ref().is_some_and(|loader| !loader.scenario.is_some_and(suits)) {
+        let suits = |of: Layout| !has_rows || of.row_of_each().eq(layout.row_of_each());
+        if self.loader.as_ref().is_some_and(|loader| !loader.layout.is_some_and(suits)) {
             self.unload()?;
         }
         if self.loader.is_some() {
             ask(&[&["policy", "set", preset], as_strs(&changes).as_slice()].concat())?;
         } else {
-            self.loader = Some(Loader::start(preset, &changes, scenario)?);
+            self.loader = Some(Loader::start(preset, &changes, layout)?);
         }
         let status = ask(&["status", "--json"])?;
         rules_of(&status).context("`status --json` does not say which gate and wait rule there are")
@@ -98,16 +103,39 @@ impl Scheduler {
     }
 }
 
+/// The slice of the kernel's own scheduler, changed for as long as this value lasts.
+struct BaseSlice {
+    before: String,
+}
+
+impl BaseSlice {
+    const FILE: &str = "/sys/kernel/debug/sched/base_slice_ns";
+
+    fn set(us: u32) -> Result<BaseSlice> {
+        let lacking = || format!("the kernel's slice cannot be set in {}: mount debugfs", Self::FILE);
+        let before = read_to_string(Self::FILE).with_context(lacking)?;
+        fs::write(Self::FILE, format!("{us}000")).with_context(lacking)?;
+        Ok(BaseSlice { before })
+    }
+}
+
+impl Drop for BaseSlice {
+    fn drop(&mut self) {
+        // What could be written once can be again.
+        let _ = fs::write(Self::FILE, &self.before);
+    }
+}
+
 impl Loader {
     /// Each job has a row, and so has each of the hogs.
-    fn start(preset: &str, changes: &[String], scenario: Scenario) -> Result<Loader> {
+    fn start(preset: &str, changes: &[String], layout: Layout) -> Result<Loader> {
         let args = ["run", "--policy", preset, "--job-by", "cgroup", "--metrics-listen", "none"];
         let mut command = child::command(args, Signal::SIGINT)?;
         command.args(changes);
-        for (row, name) in scenario.workers().enumerate() {
+        for (name, row) in layout.row_of_each() {
             command.args(["--gang-row", &format!("{}={row}", Cgroup::job(&name))]);
         }
-        let mut loader = Loader::spawn("the loader".into(), Some(scenario), command)?;
+        let mut loader = Loader::spawn("the loader".into(), Some(layout), command)?;
         wait_for_state("enabled", || loader.check_alive())?;
         loader.wait_for_answers()?;
         loader.enable_seq = enable_seq();
@@ -133,7 +161,7 @@ impl Loader {
         Ok(peer)
     }
 
-    fn spawn(name: String, scenario: Option<Scenario>, mut command: Command) -> Result<Loader> {
+    fn spawn(name: String, layout: Option<Layout>, mut command: Command) -> Result<Loader> {
         let log = File::from(memfd_create(c"loader", MFdFlags::MFD_CLOEXEC).context("cannot create a log")?);
         let child = command
             .stdin(Stdio::null())
@@ -141,7 +169,7 @@ impl Loader {
             .stderr(log.try_clone()?)
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
-        Ok(Loader { name, scenario, child, log, enable_seq: String::new() })
+        Ok(Loader { name, layout, child, log, enable_seq: String::new() })
     }
 
     /// The control socket may come after the scheduler.

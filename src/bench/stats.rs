@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use statrs::statistics::{Data, OrderStatistics};
 
 use super::protocol::NodeReport;
 use super::worker::Report;
@@ -15,6 +16,8 @@ pub struct Figures {
     pub cpu_share: f64,
     /// Of the job, the mean over its nodes; 1 is fair.
     pub fairness: f64,
+    /// Of the job on each of its nodes.
+    pub fairness_by_node: Vec<f64>,
     /// Of the competitor that got the least of all nodes.
     pub competitor_fairness_min: Option<f64>,
     /// Per CPU second of the job on all its nodes.
@@ -39,11 +42,13 @@ impl Figures {
             bail!("the job did not run at all");
         }
 
+        let fairness_by_node: Vec<f64> = nodes.iter().zip(&tokens).map(|(node, token)| fairness(token, node)).collect();
         let hogs = nodes.iter().flat_map(|node| node.hogs.iter().map(|hog| fairness(hog, node)));
         Ok(Figures {
             round_trips_per_s: trips.count as f64 / tokens[0].seconds,
             cpu_share: mean(tokens.iter().map(|token| cpu_share(token))),
-            fairness: mean(nodes.iter().zip(&tokens).map(|(node, token)| fairness(token, node))),
+            fairness: mean(fairness_by_node.iter().copied()),
+            fairness_by_node,
             competitor_fairness_min: hogs.reduce(f64::min),
             round_trips_per_cpu_s: trips.count as f64 / job_cpu_seconds,
             node_speed_min: nodes.iter().filter_map(speed).reduce(f64::min),
@@ -84,30 +89,37 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 /// The middle of `values`, or the mean of the two in the middle. Of nothing it is 0.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut sorted: Vec<f64> = values.into_iter().collect();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-    }
+    Spread::of(values).median
 }
 
-/// A median with its range.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// A median with its quartiles and its range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
     pub median: f64,
     pub min: f64,
     pub max: f64,
+    /// A quarter of the values is less.
+    pub q1: f64,
+    /// A quarter of the values is greater.
+    pub q3: f64,
+    /// How many values there are.
+    pub n: usize,
 }
 
 impl Spread {
-    pub fn of(values: impl IntoIterator<Item = f64> + Clone) -> Spread {
-        Spread {
-            median: median(values.clone()),
-            min: values.clone().into_iter().reduce(f64::min).unwrap_or(0.0),
-            max: values.into_iter().reduce(f64::max).unwrap_or(0.0),
-        }
+    /// Of nothing all is 0.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Spread {
+        let values: Vec<f64> = values.into_iter().collect();
+        let n = values.len();
+        let Some(min) = values.iter().copied().reduce(f64::min) else { return Spread::default() };
+        let max = values.iter().copied().fold(min, f64::max);
+        let mut data = Data::new(values);
+        Spread { median: data.median(), min, max, q1: data.lower_quartile(), q3: data.upper_quartile(), n }
+    }
+
+    /// The range over the median; 0 where there is nothing to differ.
+    pub fn range_ratio(&self) -> f64 {
+        if self.median > 0.0 { (self.max - self.min) / self.median } else { 0.0 }
     }
 }
 
@@ -126,8 +138,17 @@ pub mod tests {
         assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(median([]), 0.0);
-        let spread = Spread::of([5.0, 1.0, 3.0]);
-        assert_eq!(spread, Spread { median: 3.0, min: 1.0, max: 5.0 });
+        let Spread { median, min, max, n, .. } = Spread::of([5.0, 1.0, 3.0]);
+        assert_eq!((median, min, max, n), (3.0, 1.0, 5.0, 3));
+        assert_eq!(Spread::of([]), Spread::default());
+    }
+
+    #[test]
+    fn quartiles_cut_off_a_quarter_each() {
+        let spread = Spread::of((1..=15).rev().map(f64::from));
+        assert_eq!((spread.median, spread.min, spread.max), (8.0, 1.0, 15.0));
+        assert!((4.0..=4.5).contains(&spread.q1) && (11.5..=12.0).contains(&spread.q3), "{spread:?}");
+        assert_eq!(spread.range_ratio(), 14.0 / 8.0);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::contender::Contender;
 use super::protocol::Rules;
 use super::receiver::Receiver;
 use super::runs::{Kind, Run};
-use super::scenario::Scenario;
+use super::sanity::{Baseline, MOST_EFFICIENT, Tolerance, baseline};
 use super::stats::{Figures, Spread, median};
 use crate::calibration::Costs;
 
@@ -15,6 +15,13 @@ use crate::calibration::Costs;
 pub struct Summary {
     pub kernel: String,
     pub testbed: String,
+    pub nodes: usize,
+    /// "virtual": instructions are the only clock; "real": whatever else the host did counts.
+    pub time: &'static str,
+    /// In virtual time: what a switch to another address space takes besides its instructions.
+    pub switch_price_ns: u64,
+    /// In virtual time: what an interrupt from another CPU takes besides its instructions.
+    pub ipi_price_ns: u64,
     pub clocksource: Option<String>,
     pub cpu: Option<String>,
     /// What messages and switches cost, as the schedulers measured it when they were loaded: medians; absent if none did.
@@ -82,8 +89,14 @@ pub struct Row {
     pub cpu_share: f64,
     /// F = N T_C / T_E, the mean over the job's nodes.
     pub fairness: f64,
-    /// Round trips per CPU second of the job over the same alone on its nodes.
+    /// The same on each node of the job.
+    pub fairness_by_node: Vec<f64>,
+    /// Round trips per CPU second of the job over the most that the same job makes alone on its nodes under any of the
+    /// schedulers.
     pub efficiency: Option<f64>,
+    /// Why this row cannot be believed; its ratios are absent then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<String>,
     pub competitor_fairness_min: Option<f64>,
     pub p50_us: f64,
     pub p99_us: f64,
@@ -93,9 +106,15 @@ pub struct Row {
 }
 
 /// The rows of all runs, by scenario, and the schedulers in the order in which they first appear.
-pub fn rows(runs: &[Run], jobs: Jobs) -> Vec<Row> {
-    let rows_of = |kind: Kind<'_>| (0..kind.0.jobs).map(|job| row(kind, job, runs, jobs)).collect::<Vec<_>>();
-    kinds(runs).into_iter().flat_map(rows_of).collect()
+pub fn rows(runs: &[Run], jobs: Jobs, tolerance: Tolerance) -> Vec<Row> {
+    let rows_of =
+        |kind: Kind<'_>| (0..jobs_of(runs, kind)).map(|job| row(kind, job, runs, jobs, tolerance)).collect::<Vec<_>>();
+    kinds(runs).into_iter().filter(|kind| !kind.0.awake).flat_map(rows_of).collect()
+}
+
+/// On all pairs of nodes together.
+fn jobs_of(runs: &[Run], kind: Kind) -> usize {
+    runs.iter().find(|run| run.kind() == kind).map_or(0, |run| run.figures.len())
 }
 
 fn kinds(runs: &[Run]) -> Vec<Kind<'_>> {
@@ -133,7 +152,7 @@ pub struct Total {
 /// The totals of the scenarios with several jobs, in the order of the rows.
 pub fn totals(runs: &[Run]) -> Vec<Total> {
     let total = |kind: Kind| {
-        let (round_trips_per_s, eevdf) = (totals_of(runs, kind), totals_of(runs, (kind.0, &Contender::Eevdf)));
+        let (round_trips_per_s, eevdf) = (totals_of(runs, kind), totals_of(runs, (kind.0, &Contender::KERNEL)));
         Total {
             scenario: kind.0.to_string(),
             scheduler: kind.1.to_string(),
@@ -141,7 +160,7 @@ pub fn totals(runs: &[Run]) -> Vec<Total> {
             ratio_to_eevdf: (eevdf.median > 0.0).then(|| round_trips_per_s.median / eevdf.median),
         }
     };
-    kinds(runs).into_iter().filter(|kind| kind.0.jobs > 1).map(total).collect()
+    kinds(runs).into_iter().filter(|kind| jobs_of(runs, *kind) > 1).map(total).collect()
 }
 
 fn figures_of<'a>(runs: &'a [Run], kind: Kind<'a>, job: usize) -> impl Iterator<Item = &'a Figures> {
@@ -149,29 +168,46 @@ fn figures_of<'a>(runs: &'a [Run], kind: Kind<'a>, job: usize) -> impl Iterator<
 }
 
 fn which(kind: Kind, job: usize, runs: &[Run], rules: &Rules) -> Which {
-    let (scenario, jobs) = (kind.0, kind.0.jobs);
+    let (scenario, jobs) = (kind.0, jobs_of(runs, kind));
     Which {
         scenario: scenario.to_string(),
         jobs,
         job,
-        compute_us: scenario.compute_us(job),
+        compute_us: scenario.compute_us(job % scenario.jobs),
         threads: scenario.threads,
         wait: rules.wait.clone(),
         total_round_trips_per_s: (jobs > 1).then(|| totals_of(runs, kind).median),
     }
 }
 
-fn row(kind: Kind, job: usize, runs: &[Run], jobs: Jobs) -> Row {
+/// Of this job under this scheduler: its round trips per CPU second over its baseline, and why that is no figure.
+fn efficiency(kind: Kind, job: usize, runs: &[Run], tolerance: Tolerance) -> (Option<f64>, Option<String>) {
+    let alone = kind.0.alone(job % kind.0.jobs);
+    let Some(Baseline { round_trips_per_cpu_s, doubt }) = baseline(runs, alone, tolerance) else { return (None, None) };
+    let efficiency = median(figures_of(runs, kind, job).map(|f| f.round_trips_per_cpu_s)) / round_trips_per_cpu_s;
+    let too_much = || {
+        (efficiency > MOST_EFFICIENT)
+            .then(|| format!("it would have an efficiency of {efficiency:.2}, and alone has 1"))
+    };
+    match doubt.map(|doubt| format!("the baseline moved: {doubt}")).or_else(too_much) {
+        None => (Some(efficiency), None),
+        doubt => (None, doubt),
+    }
+}
+
+fn row(kind: Kind, job: usize, runs: &[Run], jobs: Jobs, tolerance: Tolerance) -> Row {
     let (scenario, scheduler) = kind;
     let same: Vec<&Figures> = figures_of(runs, kind, job).collect();
     let of = |figure: fn(&Figures) -> f64| median(same.iter().map(|run| figure(run)));
-    let eevdf = |scenario: Scenario, job: usize, figure: fn(&Figures) -> f64| {
-        let value = median(figures_of(runs, (scenario, &Contender::Eevdf), job).map(figure));
-        (value > 0.0).then_some(value)
-    };
+    let by_node = |node: usize| median(same.iter().filter_map(|run| run.fairness_by_node.get(node).copied()));
+    let nodes = same.first().map_or(0, |run| run.fairness_by_node.len());
 
     let rate: fn(&Figures) -> f64 = |f| f.round_trips_per_s;
-    let per_cpu_s: fn(&Figures) -> f64 = |f| f.round_trips_per_cpu_s;
+    let eevdf = (scenario, &Contender::KERNEL);
+    let eevdf_rate = median(figures_of(runs, eevdf, job).map(rate));
+    let eevdf_measured = efficiency(eevdf, job, runs, tolerance).1.is_none();
+    let (efficiency, not_measured) = efficiency(kind, job, runs, tolerance);
+    let is_ratio = eevdf_rate > 0.0 && eevdf_measured && not_measured.is_none();
     let least: Vec<f64> = same.iter().filter_map(|run| run.competitor_fairness_min).collect();
     let rules = runs.iter().find(|run| run.kind() == kind).map_or_else(Rules::none, |run| run.rules.clone());
     Row {
@@ -181,10 +217,12 @@ fn row(kind: Kind, job: usize, runs: &[Run], jobs: Jobs) -> Row {
         which: (jobs == Jobs::Several).then(|| which(kind, job, runs, &rules)),
         gate: rules.gate,
         round_trips_per_s: Spread::of(same.iter().map(|run| rate(run))),
-        ratio_to_eevdf: eevdf(scenario, job, rate).map(|eevdf| of(rate) / eevdf),
+        ratio_to_eevdf: is_ratio.then(|| of(rate) / eevdf_rate),
         cpu_share: of(|f| f.cpu_share),
         fairness: of(|f| f.fairness),
-        efficiency: eevdf(scenario.alone(job), 0, per_cpu_s).map(|alone| of(per_cpu_s) / alone),
+        fairness_by_node: (0..nodes).map(by_node).collect(),
+        efficiency,
+        not_measured,
         competitor_fairness_min: (!least.is_empty()).then(|| median(least)),
         p50_us: of(|f| f.p50_us),
         p99_us: of(|f| f.p99_us),
@@ -200,10 +238,16 @@ mod tests {
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
 
+    const TIME: Tolerance = Tolerance::of(true);
+
     fn summary(results: Vec<Row>) -> Summary {
         Summary {
             kernel: "7.3.4".into(),
             testbed: "one".into(),
+            nodes: 2,
+            time: "virtual",
+            switch_price_ns: 0,
+            ipi_price_ns: 0,
             clocksource: Some("tsc".into()),
             cpu: None,
             costs: None,
@@ -217,11 +261,11 @@ mod tests {
 
     #[test]
     fn ratios_are_of_medians() {
-        let rows = rows(&runs(), Jobs::One);
+        let rows = rows(&runs(), Jobs::One, TIME);
         assert_eq!(rows.len(), 3);
         let dcs = &rows[2];
         assert_eq!((dcs.scheduler.as_str(), dcs.competitors), ("dcs", 4));
-        assert_eq!(dcs.round_trips_per_s, Spread { median: 1_600.0, min: 1_000.0, max: 2_000.0 });
+        assert_eq!(dcs.round_trips_per_s, Spread::of([1_000.0, 1_600.0, 2_000.0]));
         assert_eq!(dcs.ratio_to_eevdf, Some(4.0));
         assert_eq!(dcs.efficiency, Some(0.5));
         assert_eq!(dcs.max_us, 2_000.0, "the maximum is one, not a median");
@@ -230,7 +274,7 @@ mod tests {
 
     #[test]
     fn each_of_several_jobs_has_a_row() {
-        let rows = rows(&runs_of_two(), Jobs::Several);
+        let rows = rows(&runs_of_two(), Jobs::Several, TIME);
         let brief = |row: &Row| {
             let Which { scenario, jobs, job, .. } = row.which.as_ref().unwrap();
             format!("{scenario} {} {} {job} of {jobs}", row.scheduler, row.competitors)
@@ -253,14 +297,19 @@ mod tests {
 
     #[test]
     fn has_the_shape_that_others_read() {
-        let json = serde_json::to_value(summary(rows(&runs(), Jobs::One))).unwrap();
+        let json = serde_json::to_value(summary(rows(&runs(), Jobs::One, TIME))).unwrap();
         assert_eq!((&json["kernel"], &json["repeats"]), (&json!("7.3.4"), &json!(3)));
         let dcs = &json["results"][2];
         assert_eq!(dcs["receiver"], "spin");
         assert_eq!(dcs["scheduler"], "dcs");
         assert_eq!(dcs["gate"], "none");
         assert_eq!(dcs["competitors"], 4);
-        assert_eq!(dcs["round_trips_per_s"], json!({"median": 1600.0, "min": 1000.0, "max": 2000.0}));
+        let rate = &dcs["round_trips_per_s"];
+        for (key, value) in [("median", 1600.0), ("min", 1000.0), ("max", 2000.0), ("q1", 1100.0)] {
+            assert_eq!(rate[key], value, "{key}");
+        }
+        assert!(rate["q3"].is_f64() && rate["n"] == 3);
+        assert_eq!((&json["time"], &json["switch_price_ns"]), (&json!("virtual"), &json!(0)));
         for key in ["cpu_share", "fairness", "efficiency", "p50_us", "p99_us", "max_us"] {
             assert!(dcs[key].is_f64(), "{key}");
         }
@@ -274,7 +323,7 @@ mod tests {
             run("spin-0", "eevdf", &[(16_000.0, 100.0)]),
             run("spin-2x1-mixed-t2", "dcs", &[(900.0, 4_000.0), (600.0, 1_500.0)]),
         ];
-        let rows = rows(&runs, Jobs::Several);
+        let rows = rows(&runs, Jobs::Several, TIME);
         let of = |place: usize| {
             let Which { compute_us, threads, .. } = rows[place].which.clone().unwrap();
             (compute_us, threads, rows[place].efficiency.unwrap())
@@ -285,7 +334,7 @@ mod tests {
 
     #[test]
     fn several_jobs_add_some_keys_and_no_more() {
-        let json = |jobs| serde_json::to_value(summary(rows(&runs_of_two(), jobs))).unwrap();
+        let json = |jobs| serde_json::to_value(summary(rows(&runs_of_two(), jobs, TIME))).unwrap();
         let (demo, policies) = (json(Jobs::One), json(Jobs::Several));
         let keys = |json: &Value, row: usize| -> BTreeSet<String> {
             assert_eq!(json["results"].as_array().unwrap().len(), 7);
@@ -305,7 +354,7 @@ mod tests {
     #[test]
     fn rows_name_the_rules_of_their_scheduler() {
         let rules = Rules { gate: "equalizing".into(), wait: "spin".into(), costs: None };
-        let rows = rows(&[Run { rules, ..run("spin-4", "dcs", &[(1.0, 1.0)]) }], Jobs::Several);
+        let rows = rows(&[Run { rules, ..run("spin-4", "dcs", &[(1.0, 1.0)]) }], Jobs::Several, TIME);
         assert_eq!((rows[0].gate.as_str(), rows[0].which.as_ref().unwrap().wait.as_str()), ("equalizing", "spin"));
     }
 
@@ -333,11 +382,13 @@ mod tests {
         assert_eq!(totals.len(), 2, "one job has none");
         let dcs = &totals[1];
         assert_eq!((dcs.scenario.as_str(), dcs.scheduler.as_str(), dcs.ratio_to_eevdf), ("spin-2x2", "dcs", Some(4.0)));
-        let wanted = Spread { median: 1_200.0, min: 1_100.0, max: 1_500.0 };
+        let wanted = Spread::of([1_100.0, 1_200.0, 1_500.0]);
         assert_eq!(dcs.round_trips_per_s, wanted, "and not the sum of the jobs' medians");
 
-        let of_rows: Vec<Option<f64>> =
-            rows(&runs, Jobs::Several).iter().map(|row| row.which.as_ref().unwrap().total_round_trips_per_s).collect();
+        let of_rows: Vec<Option<f64>> = rows(&runs, Jobs::Several, TIME)
+            .iter()
+            .map(|row| row.which.as_ref().unwrap().total_round_trips_per_s)
+            .collect();
         assert_eq!(of_rows, [None, Some(300.0), Some(300.0), Some(1_200.0), Some(1_200.0)]);
     }
 }

@@ -8,6 +8,7 @@
 use std::io::BufRead;
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -27,7 +28,7 @@ pub struct Timing {
     #[arg(long, value_name = "S", default_value = "0.5", value_parser = parse_duration)]
     pub warm_up: Duration,
 
-    /// Speak JSON, and wait for a line with the time to begin at (CLOCK_MONOTONIC, ns).
+    /// Speak JSON, and wait for a line that says when to begin and when to measure.
     #[arg(long)]
     pub json: bool,
 }
@@ -40,6 +41,15 @@ pub enum Line {
     Ready(Option<SocketAddr>),
     Report(Report),
     Failed(String),
+}
+
+/// What an agent tells a worker (`CLOCK_MONOTONIC`, ns).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// When it begins to work.
+    pub begin_ns: u64,
+    /// When its interval begins.
+    pub measure_ns: u64,
 }
 
 /// What a worker has measured in its interval.
@@ -98,9 +108,12 @@ impl Begin {
 
     /// Waits until the worker may begin, and says when it is measured.
     pub fn bounds(&self) -> Result<Bounds> {
-        let start_ns =
-            if self.0.json { start_from_stdin()? } else { monotonic_ns() + self.0.warm_up.as_nanos() as u64 };
-        Ok(Bounds::new(start_ns, self.0.seconds))
+        if !self.0.json {
+            return Ok(Bounds::new(monotonic_ns() + self.0.warm_up.as_nanos() as u64, self.0.seconds));
+        }
+        let Start { begin_ns, measure_ns } = start_from_stdin()?;
+        thread::sleep(Duration::from_nanos(begin_ns.saturating_sub(monotonic_ns())));
+        Ok(Bounds::new(measure_ns, self.0.seconds))
     }
 }
 
@@ -124,8 +137,8 @@ fn say(line: &Line) -> Result<()> {
     Ok(())
 }
 
-fn start_from_stdin() -> Result<u64> {
+fn start_from_stdin() -> Result<Start> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).context("cannot read the time to begin")?;
-    line.trim().parse().context("there was no time to begin on standard input")
+    serde_json::from_str(&line).context("there was no time to begin on standard input")
 }
