@@ -1,6 +1,6 @@
 # What the benches have in common that run jobs on two nodes under several schedulers: sourced by each on the host.
 # shellcheck shell=bash disable=SC2034,SC2154
-default_schedulers=alone,eevdf,peer,dcs-sb
+default_schedulers=alone,eevdf,eevdf+slice-us=20000,peer,local,dcs+wait=busy,dcs-sb
 
 # number NAME VALUE: fail unless it is a whole number from 1 to 99
 number() { [[ $2 =~ ^[1-9][0-9]?$ ]] || die "$1 wants a whole number from 1 to 99, not '$2'"; }
@@ -11,7 +11,7 @@ read_contenders() {
 	[[ -x target/release/scx_cosched ]] || die "target/release/scx_cosched is missing: run make build"
 	IFS=, read -ra list <<<"$1"
 	for contender in "${list[@]}"; do
-		[[ $contender == @(alone|eevdf|peer|wire|prefetch) ]] ||
+		[[ $contender == @(alone|eevdf|peer|wire|prefetch) || $contender =~ ^eevdf\+slice-us=[1-9][0-9]{2,6}$ ]] ||
 			target/release/scx_cosched policy list --json | jq --exit-status --arg name "${contender%%+*}" 'any(.[]; .name == $name)' >/dev/null ||
 			die "--schedulers: no '$contender' (--help shows which there are)"
 	done
@@ -30,11 +30,12 @@ read_contenders() {
 summarize() {
 	jq --slurp --arg testbed "$1" --argjson seconds "$4" --argjson competitors "$5" '
 		def median: sort | .[(length - 1) / 2 | floor] / 2 + .[length / 2 | floor] / 2;
-		{ $testbed, jobs: 2, competitors: $competitors, seconds: $seconds,
+		def quartiles: sort | [.[(length - 1) / 4 | round], .[(length - 1) * 3 / 4 | round]];
+		{ $testbed, time: (if env.VIRTUAL == "1" then "virtual" else "real" end), switch_price_ns: (env.SWITCH_NS // "0" | tonumber), jobs: 2, competitors: $competitors, seconds: $seconds,
 		  rows: [group_by([.by, .program])[] | {
 			by: .[0].by, program: .[0].program,
 			schedulers: (group_by(.scheduler) | map({ key: .[0].scheduler, value: {
-				steps_per_s: (map(.steps_per_s) | median), least: (map(.steps_per_s) | min), greatest: (map(.steps_per_s) | max),
+				steps_per_s: (map(.steps_per_s) | median), quartiles: (map(.steps_per_s) | quartiles), least: (map(.steps_per_s) | min), greatest: (map(.steps_per_s) | max),
 				fairness: [group_by(.job)[] | map(.fairness) | median], per_fairness: (map(.steps_per_s / .fairness) | median),
 				runs: length } }) | from_entries) }
 			| .schedulers as $s | .schedulers |= map_values(

@@ -4,7 +4,7 @@
 # two CPUs stands for a node.
 nodes=(10.77.0.1 10.77.0.2) cpus=(0) interface=eth0
 (( NODES == 2 )) || nodes=(127.0.0.1 127.0.0.1) cpus=(0 1) interface=lo
-tmp=/run/nodes
+tmp=/run/nodes slice=/sys/kernel/debug/sched/base_slice_ns
 mkdir -p $tmp
 
 # meet: node 0 goes on when both hear it, and however it ends, the other one ends with it. Node 1 does not come back.
@@ -66,9 +66,15 @@ compete_with() {
 	compete 0
 }
 
-# compete YES: whether the competitors go on. Jobs start and end without them, which takes long enough.
+# compete YES: whether the competitors go on. Jobs start and end without them, which takes long enough. They go on one after
+# the other, after random times, so that the CPUs' turns stand in another position to each other each time.
 compete() {
-	everywhere "for group in /sys/fs/cgroup/hog*; do echo $((!$1)) >\$group/cgroup.freeze; done"
+	local i command=''
+	for (( i = 1; i <= competitors; i++ )); do
+		(( !$1 )) || command+="sleep 0.0$((RANDOM % 90 + 10)); "
+		command+="echo $((!$1)) >/sys/fs/cgroup/hog$i/cgroup.freeze; "
+	done
+	everywhere "$command true"
 }
 
 # contend SCHEDULER: schedule as it does, and set the jobs that run then, how many competitors they have on each node, and how
@@ -76,15 +82,25 @@ compete() {
 contend() {
 	local key=/run/cluster-key
 	local flags wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key $key)
-	everywhere "[ -e $key ] || { umask 077; echo 0123456789abcdef0123456789abcdef >$key; }"
+	everywhere "[ -e $key ] || { umask 077; echo 0123456789abcdef0123456789abcdef >$key; }
+		[ -e $tmp/slice ] || cat $slice >$tmp/slice; cat $tmp/slice >$slice"
 	jobs=(a b) hogs=$competitors
 	case $1 in
 		alone) schedule; jobs=(a) hogs=0 ;;
 		eevdf) schedule ;;
+		eevdf+*) schedule; everywhere "echo ${1#*=}000 >$slice" ;;
 		*/*) schedule_by "$1" ;;
 		wire) schedule --policy dcs-sb "${wire[@]}" ;;
 		prefetch) schedule --policy dcs-sb "${wire[@]}" --prefetch 4 ;;
 		*) read -ra flags <<<"$(sed 's/+/ --/g; s/=/ /g' <<<"$1")"; schedule --policy "${flags[@]}" ;;
 	esac
 	wanting=$((${#jobs[@]} + hogs))
+}
+
+# turn_round ARRAY: the other way round, so that no scheduler is first more often than last
+turn_round() {
+	local -n array=$1
+	local element turned=()
+	for element in "${array[@]}"; do turned=("$element" "${turned[@]}"); done
+	array=("${turned[@]}")
 }
