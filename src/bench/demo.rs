@@ -13,7 +13,7 @@ use super::agent::{self, AgentArgs};
 use super::contender::Contenders;
 use super::experiment::Experiment;
 use super::length::parse_length;
-use super::plan::plan;
+use super::plan::{Alone, plan};
 use super::receiver::Receiver;
 use super::scenario::Scenario;
 use super::summary::Jobs;
@@ -111,6 +111,6 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let length = args.seconds.unwrap_or(length);
     let scenarios: Vec<Scenario> =
         args.receivers.iter().map(|&receiver| Scenario::one_job(receiver, COMPETITORS)).collect();
-    let steps = plan(&scenarios, &args.schedulers.0, repeats, length);
+    let steps = plan(&scenarios, &args.schedulers.0, Alone::FirstAndLast, 0..repeats as u64, length);
     Experiment { testbed, steps, jobs: Jobs::One, repeats, length, out: args.out.as_deref() }.run()
 }

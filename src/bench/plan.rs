@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What an experiment measures, in which order.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use super::contender::Contender;
@@ -20,20 +21,35 @@ pub struct Step {
     pub seed: u64,
 }
 
-/// Every scenario under every scheduler, `repeats` times, and each kind of job alone under every scheduler, before
-/// everything else and at the end: what has changed meanwhile was no baseline.
+/// Whether each kind of job that there is, by receiver, grain and threads, is measured alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    Never,
+    /// Under every scheduler, before everything else and at the end: what has changed meanwhile was no baseline.
+    FirstAndLast,
+}
+
+/// Every scenario under every scheduler, once for each of the `seeds`, and the runs alone.
 ///
 /// Schedulers take turns, so that a machine which gets slower meanwhile is slower for all of them. Every other repeat
 /// of a scenario goes backwards: what favours the first favours the last too.
-pub fn plan(scenarios: &[Scenario], schedulers: &[Contender], repeats: usize, length: Duration) -> Vec<Step> {
+pub fn plan(
+    scenarios: &[Scenario],
+    schedulers: &[Contender],
+    alone: Alone,
+    seeds: Range<u64>,
+    length: Duration,
+) -> Vec<Step> {
     let others = schedulers.iter().filter(|scheduler| **scheduler != Contender::KERNEL);
     let everybody = [&Contender::KERNEL].into_iter().chain(others);
-    let runs_alone: Vec<Step> = everybody.flat_map(|scheduler| runs_alone(scenarios, scheduler, length)).collect();
+    let runs_alone: Vec<Step> = match alone {
+        Alone::Never => Vec::new(),
+        Alone::FirstAndLast => everybody.flat_map(|scheduler| runs_alone(scenarios, scheduler, length)).collect(),
+    };
     let mut steps = runs_alone.clone();
-    for repeat in 0..repeats {
+    for (repeat, seed) in seeds.enumerate() {
         for (place, &scenario) in scenarios.iter().enumerate() {
-            let step =
-                |scheduler: &Contender| Step { scenario, scheduler: scheduler.clone(), length, seed: repeat as u64 };
+            let step = |scheduler: &Contender| Step { scenario, scheduler: scheduler.clone(), length, seed };
             match (repeat + place) % 2 {
                 0 => steps.extend(schedulers.iter().map(step)),
                 _ => steps.extend(schedulers.iter().rev().map(step)),
@@ -70,7 +86,7 @@ mod tests {
     fn plan_of(scenarios: &str) -> Vec<Step> {
         let Contenders(schedulers) = "eevdf,local,dcs".parse().unwrap();
         let Scenarios(scenarios) = scenarios.parse().unwrap();
-        plan(&scenarios, &schedulers, 4, Duration::from_secs(4))
+        plan(&scenarios, &schedulers, Alone::FirstAndLast, 0..4, Duration::from_secs(4))
     }
 
     fn is_alone(step: &Step) -> bool {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::contender::Contenders;
 use super::experiment::Experiment;
 use super::length::parse_length;
-use super::plan::{Step, plan};
+use super::plan::{Alone, Step, plan};
 use super::scenario::Scenarios;
 use super::summary::Jobs;
 use super::testbed::Testbed;
@@ -48,6 +48,14 @@ pub struct PoliciesArgs {
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeats: u16,
 
+    /// What the moments of the first repeat are drawn from at which workers begin; those after it have the next numbers.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32))]
+    seed: u32,
+
+    /// Leave out the runs alone, which the efficiencies rest on.
+    #[arg(long)]
+    without_alone: bool,
+
     /// Seconds of each measurement.
     #[arg(long, value_name = "S", default_value = "4", value_parser = parse_length)]
     seconds: Duration,
@@ -69,7 +77,9 @@ fn parse_nodes(text: &str) -> Result<u8> {
 
 pub fn run(args: &PoliciesArgs) -> Result<ExitCode> {
     let repeats = usize::from(args.repeats);
-    let steps = plan(&args.scenarios.0, &args.schedulers.0, repeats, args.seconds);
+    let seeds = u64::from(args.seed)..u64::from(args.seed) + u64::from(args.repeats);
+    let alone = if args.without_alone { Alone::Never } else { Alone::FirstAndLast };
+    let steps = plan(&args.scenarios.0, &args.schedulers.0, alone, seeds, args.seconds);
     if args.dry_run {
         for Step { scenario, scheduler, length, .. } in steps {
             println!("{scenario} {scheduler} {}", length.as_secs_f64());
