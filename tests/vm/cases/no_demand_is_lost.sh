@@ -18,11 +18,10 @@ start
 for cpu in 0 1; do
 	for _ in 1 2 3 4; do hog taskset -c $cpu; done
 done
-watch_host
 while read -r policy; do
 	# shellcheck disable=SC2086
 	scx_cosched policy set $policy
-	undisturbed pass_all || fail "a message was late, and the CPUs were there"
+	pass_all || fail "a message was late"
 done <<-END
 	dcs
 	dcs --h-ms 20
