@@ -14,7 +14,7 @@ change() {
 	before=$(seq)
 	switches=$(counter context_switches)
 	echo "$1" >$online
-	# To load it takes half a minute of CPU time in virtual time, and the hog wants the same CPU.
+	# To load it takes 18 s of CPU time in virtual time, and the hog wants the same CPU.
 	eventually 120 restarted || fail "it was not loaded again: $(state)"
 	# The socket is there before the scheduler answers.
 	eventually 10 scx_cosched status --json >/dev/null
