@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every message is seen as one arrival for the task that receives it: on TCP, UDP and Unix sockets, IPv4 and IPv6, however
-# the receiver waits. And one that has been read is no demand any more.
+# Every message is seen as one arrival for the task that receives it: on TCP, UDP and Unix sockets, IPv4 and IPv6,
+# however the receiver waits. And one that has been read is no demand any more.
 #
 # One of two tasks is sent two messages for each that it answers, so it has two thirds of the arrivals. An arrival that
 # counts for the sender, or for another task, would show.
@@ -19,8 +19,8 @@ followed() {
 	wait $tracer
 }
 
-# received TRIPS KIND...: of each kind, in the order of time, the last TRIPS round trips had three arrivals, each for its
-# receiver; give or take 4%, since the scheduler has messages too
+# received TRIPS KIND...: of each kind, in the order of time, the last TRIPS round trips had three arrivals, each for
+# its receiver; give or take 4%, since the scheduler has messages too
 received() {
 	python3 -IS - "$tmp/trace" "$@" <<'END' || fail "arrivals are missing, or are not those of their receivers"
 import json, sys
@@ -50,8 +50,8 @@ follow
 followed
 received 100 "${sleepers[@]}"
 
-# One that has not made its TCP or UDP socket, and neither sleeps nor polls there, is found when it loses the CPU in a receive;
-# until then arrivals count for the task that has made the socket.
+# One that has not made its TCP or UDP socket, and neither sleeps nor polls there, is found when it loses the CPU in a
+# receive; until then arrivals count for the task that has made the socket.
 spinners=({tcp,udp}{4,6}/spin)
 compete
 follow
