@@ -63,6 +63,21 @@ hog() {
 	hogs+=($!)
 }
 
+# compete [N]: N hogs on each CPU, or one
+compete() {
+	local cpu
+	for _ in $(seq "${1:-1}"); do
+		for cpu in 0 1; do hog taskset -c $cpu; done
+	done
+}
+
+# drop: the hogs end
+drop() {
+	kill "${hogs[@]}"
+	wait "${hogs[@]}" || true
+	hogs=()
+}
+
 # unwarned: fail if the scheduler has warned of anything
 unwarned() { ! grep -E 'warning|error' "$tmp/log" || fail "the log has warnings"; }
 
@@ -80,33 +95,6 @@ hang_up() {
 quiet() {
 	hang_up || fail "the messages failed: $(cat "$tmp/messages")"
 	cat "$tmp/messages"
-}
-
-# The machine that emulates this one may take its CPUs away for a while. Two real-time
-# tasks, which nothing here delays, notice if that is longer than 0.3 s.
-watch_host() {
-	local cpu
-	for cpu in 0 1; do
-		chrt --fifo 99 taskset -c $cpu python3 -IS -c '
-import time
-last = time.monotonic()
-while True:
-    time.sleep(0.02)
-    now = time.monotonic()
-    if now - last > 0.3:
-        print(f"CPUs away for {now - last:.1f} s", flush=True)
-    last = now' >>"$tmp/stalls" &
-	done
-}
-
-# undisturbed COMMAND...: succeeds if the command does. There is a second try if the
-# CPUs were away meanwhile, and only then.
-undisturbed() {
-	: >"$tmp/stalls"
-	"$@" && return
-	[[ -s $tmp/stalls ]] || return 1
-	sort "$tmp/stalls" | uniq -c
-	"$@"
 }
 
 # in_group NAME COMMAND...: run it in the cgroup of that name
@@ -154,8 +142,8 @@ of() {
 	for i in "${!times[@]}"; do shares+=($((100 * (times[i] - before[i]) / took))); done
 }
 
-# near NAME VALUE EXPECTED: within 10%
+# near NAME VALUE EXPECTED: within 5%
 near() {
 	echo "$1: $2, expected $3"
-	(( $2 * 10 >= $3 * 9 && $2 * 10 <= $3 * 11 )) || fail "$1 is more than 10% off"
+	(( $2 * 100 >= $3 * 95 && $2 * 100 <= $3 * 105 )) || fail "$1 is more than 5% off"
 }

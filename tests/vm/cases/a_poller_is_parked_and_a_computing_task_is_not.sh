@@ -58,10 +58,9 @@ while True:
 	(( shares[0] >= 42 && shares[1] >= 42 ))
 }
 
-# A hog of 20 ms slices, which end at a tick, once more if the message comes late in a tick; and what the host takes unnoticed.
-longest=650
+# A hog's slice of 20 ms, which ends at a tick of 4 ms, twice for either side.
+longest=100
 start --policy sb --recheck-ms 1000
-watch_host
 for wait in spin-block spin-yield; do
 	# Who yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of 4 ms; later if it is
 	# outside of its calls half of the time, as this recv0 and select0 are.
@@ -69,21 +68,23 @@ for wait in spin-block spin-yield; do
 	if [[ $wait == spin-block ]]; then most=10 kinds+=(stream/select0 tcp4/recv0); else most=44; fi
 	declare -A later=([stream/select0]=30 [tcp4/recv0]=30)
 	for kind in tcp4/recv0 udp4/poll0 stream/select0; do
-		undisturbed alone $kind || fail "$kind does not run though nobody else wants to"
+		alone $kind || fail "$kind does not run though nobody else wants to"
 	done
 	hog taskset -c 1
 	parks=$(counter parks)
 	for kind in "${kinds[@]}"; do
-		undisturbed shared $kind "${later[$kind]:-$most}" || fail "$kind is not parked"
+		shared $kind "${later[$kind]:-$most}" || fail "$kind is not parked"
 	done
 	if [[ $wait == spin-block ]]; then
-		# To look again takes a tick or two of 4 ms each time.
+		# To look again takes a few ticks of 4 ms each time, as it may be outside of its calls at a tick: 22% in virtual time.
 		rechecks=$(counter rechecks)
 		scx_cosched policy set sb
-		undisturbed shared tcp4/poll0 20 || fail "one that looks again after 50 ms is not parked"
-		(( $(counter rechecks) > rechecks + 20 )) || fail "it did not look again"
+		shared tcp4/poll0 30 || fail "one that looks again after 50 ms is not parked"
+		looked=$(($(counter rechecks) - rechecks))
+		echo "it looked again $looked times"
+		(( looked > 20 )) || fail "it did not look again"
 	fi
-	undisturbed computes || fail "one that computes is parked"
+	computes || fail "one that computes is parked"
 	echo "$wait: $(($(counter parks) - parks)) parks"
 	kill "${hogs[0]}"
 	hogs=()

@@ -10,10 +10,10 @@
 
 ip address add fd77:1::1/128 dev lo
 ip address add fd77:1::2/128 dev lo
-for cpu in 0 1; do hog taskset -c $cpu; done
 (umask 077 && printf '%032x\n' 12345 >"$tmp/key")
 start --gate epochs --peer 127.77.0.0/16 --peer fd77:1::/64 --interface lo --cluster-key "$tmp/key"
 is "$(scx_cosched status --json | jq -c .hooks.missing)" '[]' "missing:"
+for cpu in 0 1; do hog taskset -c $cpu; done
 passed 3 round4/spin round6/block
 heard_all
 

@@ -5,20 +5,22 @@
 . "$(dirname -- "$0")/../wire.sh"
 
 join
-for cpu in 0 1; do hog taskset -c $cpu; done
 
 # The other end has a peer here, and is none.
 start --gate epochs --peer $near/32 --interface wire0
+compete
 passed 3 "${streams[@]}"
 (( sent > 0 )) || fail "the other end tells its peer nothing"
 # Sixty-four, on the connection whose other end is known: that of the one over IPv6 is not.
 (( sent <= 64 )) || fail "it goes on telling who does not answer"
 is "$heard $adopted" "0 0" "heard and adopted:"
 (( refused > 0 )) || fail "nobody has refused it"
+drop
 stop
 
 (umask 077 && printf '%032x\n' 12345 >"$tmp/key")
 start --gate epochs --peer 10.77.1.0/24 --peer fd77::/64 --interface auto --cluster-key "$tmp/key"
+compete
 passed 3 "${streams[@]}"
 heard_all
 unwarned

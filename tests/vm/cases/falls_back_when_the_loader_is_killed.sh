@@ -25,6 +25,7 @@ for used in $(usage 2 "${hogs[@]}"); do
 	(( used > 100000 )) || fail "under EEVDF a hog got $used us in 2 s"
 done
 quiet
+drop
 
 [[ -S $socket ]] || fail "no control socket was left, so the restart proves little"
 start

@@ -1,17 +1,16 @@
 #!/bin/bash
 # Policies are switched at random while messages flow and hogs run: no message is lost or late, and the scheduler stays
-# the same one. For a minute, or with COSCHED_SOAK=1 a thousand times.
+# the same one. For 20 seconds, or with COSCHED_SOAK=1 a thousand times.
 #
 # A round trip waits four times at most, since either side may lose its CPU between a message and the answer, each time
 # for each of the 6 others on its CPU: three pairs, a hog, the loader and its client. They have one turn each in the fair
 # order, of 2 ms and what is left of a tick of 4 ms, and as boosted ones 8 slices: 4 * 6 * (6 + 16) = 528 ms. While hooks
-# rest a parked task has its message when it looks again, 50 ms later. The host may take twice 0.3 s more without being
-# noticed.
+# rest a parked task has its message when it looks again, 50 ms later.
 . "$(dirname -- "$0")/../case.sh"
 
-longest=$((528 + 50 + 600))
+longest=$((528 + 50))
 seed=${COSCHED_SEED:-$RANDOM}
-if (( ${COSCHED_SOAK:-0} )); then length=(1000 0); else length=(100 60); fi
+if (( ${COSCHED_SOAK:-0} )); then length=(1000 0); else length=(30 20); fi
 
 # switch: to another preset at random, so often at least and for so many seconds. Each has slices of 2 ms, and rows have
 # turns as short. Those without hooks come seldom: on a busy machine it takes seconds to attach all hooks, and as long
@@ -54,9 +53,8 @@ soak() {
 start
 mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name')
 for cpu in 0 1; do hog in_group hogs taskset -c $cpu; done
-watch_host
 before=$(cat /sys/kernel/sched_ext/enable_seq)
-undisturbed soak || fail "a message was late, and the CPUs were there (seed $seed)"
+soak || fail "a message was late (seed $seed)"
 runs
 is "$(cat /sys/kernel/sched_ext/enable_seq)" "$before" "enable_seq is"
 is "$(cat /sys/kernel/sched_ext/nr_rejected)" 0 "tasks rejected:"

@@ -16,8 +16,8 @@ passed() {
 	echo "$came arrivals"
 }
 
-for cpu in 0 1; do hog taskset -c $cpu; done
 start --policy dcs-sb --arrivals pipe,eventfd
+compete
 is "$(scx_cosched status --json | jq -c .hooks.missing)" '[]' "missing:"
 before=$(granted)
 for kind in pipe eventfd; do
@@ -28,17 +28,21 @@ done
 passed futex
 is "$came" 0 "futex, which was not asked for:"
 unwarned
+drop
 stop
 
 start --policy dcs-sb --arrivals futex --job-by process
+compete
 passed futex threads
 (( came > 20 )) || fail "futex: nothing arrives"
 passed futex
 # The loader has threads that wake each other now and then.
 (( came < 100 )) || fail "$came messages come from another job"
+drop
 stop
 
 start --policy dcs-sb
+compete
 is "$(waking)" 0 "hooks on wake-ups:"
 passed pipe
 is "$came" 0 "pipe, without the flag:"
