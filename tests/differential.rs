@@ -186,14 +186,14 @@ impl Row {
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
-    /// Which of the ways that a row can take it took, `self` being what became of `before`.
-    fn ways(&self, before: &Row) -> Vec<&'static str> {
+    /// The ways that a row can take, and whether it took them, `self` being what became of `before`.
+    fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
         let Answers { slice_ns, begin_ns, spin_ns, goes_on, rank, prefers, parks, .. } = self.answers;
         let Answers { load_next, load_differs, move_pays, .. } = self.answers;
         let first_asked = cosched_demand { denied: 0, ..self.demand };
         let baseline = cosched_policy { spin: 2, ..self.policy };
         let (window, was) = (&self.window, &before.window);
-        let taken = [
+        vec![
             ("are cut short", slice_ns > 0 && slice_ns < self.policy.slice_ns),
             (
                 "are denied for an earlier denial",
@@ -227,8 +227,7 @@ impl Row {
             ("move and lose by it", move_pays > 0 && self.share_here < self.share_there),
             ("move", move_pays > 0),
             ("do not move", move_pays == 0),
-        ];
-        taken.iter().filter(|(_, took)| *took).map(|(name, _)| *name).collect()
+        ]
     }
 }
 
@@ -257,8 +256,8 @@ fn the_kernel_and_the_native_build_answer_alike() {
         assert!(alike, "row {n}, before: {before:?}\nkernel: {row:?}\nnatively: {natively:?}");
 
         let reason = native::reasons()[row.answers.reason as usize].name;
-        for way in row.ways(&before).into_iter().chain([reason]) {
-            *ways.entry(way).or_default() += 1;
+        for (way, took) in row.ways(&before).into_iter().chain([(reason, true)]) {
+            *ways.entry(way).or_default() += usize::from(took);
         }
     }
     // Rows that all took the same way would prove little.

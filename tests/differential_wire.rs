@@ -190,8 +190,8 @@ impl Row {
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
-    /// Which of the ways that a row can take it took.
-    fn ways(&self) -> Vec<&'static str> {
+    /// The ways that a row can take, and whether it took them.
+    fn ways(&self) -> Vec<(&'static str, bool)> {
         let Answers { ours, credible, heard_ours, heard_credible, .. } = self.answers;
         let (count, clock) = (self.epoch >> 16, self.tai_ns >> 14);
         let signed = self.key.is_set != 0;
@@ -199,12 +199,12 @@ impl Row {
             native::prefetch_credible(prefetch, &self.prefetch.flow.from, newest_ns, self.tai_ns)
         };
         let prefetch = &self.prefetch;
-        let taken = [
+        vec![
             ("are ours and signed", ours > 0 && signed),
             ("are ours without a key", ours > 0 && !signed),
             ("are ours of UDP", ours > 0 && self.option[0] == 127),
             ("are not ours", ours == 0),
-            ("are not ours, as no MAC is", ours == 0 && signed && self.option[..4] == [253, 18, 0xc0, 0x5c]),
+            ("are not ours for their MAC", ours == 0 && signed && self.option[..4] == [253, 18, 0xc0, 0x5c]),
             ("have a slice that is cut", self.message.slice_ns >> 14 > 0xffff),
             ("have a slice that is not", (1..1 << 30).contains(&self.message.slice_ns)),
             ("are behind an odd datagram", self.pad == 1),
@@ -226,8 +226,7 @@ impl Row {
                 !believed(prefetch, 0) && believed(&cosched_prefetch { epoch: 0, ..*prefetch }, 0),
             ),
             ("prefetch for itself", prefetch.flow.from == prefetch.flow.to),
-        ];
-        taken.iter().filter(|(_, took)| *took).map(|(name, _)| *name).chain(["are there"]).collect()
+        ]
     }
 }
 
@@ -244,7 +243,7 @@ fn the_kernel_and_the_native_build_write_read_and_believe_alike() {
     let skel = open.load().expect("the object loads");
 
     let mut random = Random::new(SEED);
-    let mut ways = BTreeMap::new();
+    let mut ways: BTreeMap<&str, usize> = BTreeMap::new();
     for n in 0..ROWS {
         let mut row = Row::random(&mut random);
         let before = row;
@@ -253,12 +252,11 @@ fn the_kernel_and_the_native_build_write_read_and_believe_alike() {
         skel.progs.wire_row.test_run(input).expect("the program runs");
         let alike = row.bytes() == natively.bytes();
         assert!(alike, "row {n}, before: {before:?}\nkernel: {row:?}\nnatively: {natively:?}");
-        for way in row.ways() {
-            *ways.entry(way).or_insert(0) += 1;
+        for (way, took) in row.ways() {
+            *ways.entry(way).or_default() += usize::from(took);
         }
     }
     // Rows that all took the same way would prove little.
-    assert_eq!(ways.len(), 24, "{ways:?}");
     for (way, rows) in &ways {
         assert!(*rows > ROWS / 200, "only {rows} rows of {ROWS}: {way}");
     }
