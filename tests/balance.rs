@@ -28,6 +28,12 @@ fn a_load_is_the_number_of_tasks_after_a_while() {
 }
 
 #[test]
+fn a_load_loses_a_thirty_second_of_itself_at_each_tick() {
+    assert_eq!(load_next(32 * TASK, 0), 31 * TASK);
+    assert_eq!(load_next(0, 32), TASK);
+}
+
+#[test]
 fn one_task_more_is_noticed_within_a_second_and_not_within_a_tenth() {
     // Ticks of 4 ms: two CPUs with one and two tasks, one of which changes sides.
     let differ = (1..=250).find(|&ticks| load_differs(after(2 * TASK, ticks, 1), after(TASK, ticks, 2)));
