@@ -121,6 +121,16 @@ fn the_worst_tenth_of_the_waits_was_for_peers_that_did_not_run() {
 }
 
 #[test]
+fn waits_of_no_time_make_no_imbalance() {
+    for nr in 1..=2 * SAMPLES {
+        assert_eq!(taught(std::iter::repeat_n(0, nr)).estimate_us, 0, "{nr} waits");
+        // But for one that is longer than the rest, which is dropped of ten.
+        let one = taught([900].into_iter().chain(std::iter::repeat_n(0, nr - 1))).estimate_us;
+        assert_eq!(one, if nr < 10 { 900 } else { 0 }, "{nr} waits");
+    }
+}
+
+#[test]
 fn global_takes_the_longest_that_it_hears_until_that_wears_off() {
     let mut history = taught([300; SAMPLES]);
     assert_eq!(spin_us(&dusseau(GLOBAL), &history), 320);
