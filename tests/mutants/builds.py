@@ -42,7 +42,7 @@ REACH = {
     "spin_conditional": ["spins"],
     "wait": ["waits"],
     "wait_spin": ["waits"],
-    "window": ["auto_gate"],
+    "window": ["window", "auto_gate"],
     "wire": ["wire", "prefetch"],
 }
 WIRE = ("wire", "prefetch")
