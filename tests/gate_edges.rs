@@ -28,6 +28,7 @@ fn a_lag_below_all_that_fits_is_no_lag() {
     for (receiver, h) in [(1, 0), (0, 1), (2, 0), (i64::MAX, 0), (i64::MAX, i64::MAX)] {
         let (policy, demand) = equalizing(h, receiver, i64::MIN);
         assert_eq!(reason(&policy, &demand), "not_behind", "r_j {receiver} h {h}");
+        assert_eq!(native::slice(&policy, &demand), 0, "r_j {receiver} h {h}");
     }
 }
 

@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "RUST_BACKTRACE": "0",
 }
 
-# The tests that reach a rule, the one that is about it first. Those of the simulator come last, and only the quick ones.
+# The tests that reach a rule, the one that is about it first. Those of the simulator come last, and only quick ones.
 GATES = ["gate_edges", "gates", "epochs", "auto_gate", "sim_markov", "sim_sweep"]
 REACH = {
     "balance": ["balance"],
@@ -57,7 +57,9 @@ def names():
 def compile_rules(source, library):
     """Makes a library of native.c, whose functions the linker takes for those that the tests call."""
     renames = [f"-D{name}=__wrap_{name}" for name in names()]
-    flags = ["-O1", "-fPIC", "-shared", "-Werror=return-type", "-Wl,--build-id=none", "-Wl,-soname,librules.so"]
+    # What overflows wraps as on the machine: else the compiler may make of a fault what it likes.
+    flags = ["-O1", "-fwrapv", "-fPIC", "-shared", "-Werror=return-type"]
+    flags += ["-Wl,--build-id=none", "-Wl,-soname,librules.so"]
     os.makedirs(os.path.dirname(library), exist_ok=True)
     command = ["cc", *flags, *renames, "-o", library, source]
     return subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0
