@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 OUT = os.path.join(ROOT, "target", "mutants")
 
-# A test takes seconds where nothing is wrong, but on a busy host; a fault may have it loop for ever.
-LONGEST_S = 600
+# A fault may have a test loop for ever. It has as long as this, and so many times what it takes where nothing is wrong.
+PATIENCE_S, PATIENCE_TIMES = 10, 20
 ENVIRONMENT = {
     "PROPTEST_RNG_SEED": "1",  # the same cases for each fault, so that a run can be repeated
     "PROPTEST_MAX_SHRINK_ITERS": "0",
@@ -79,12 +80,12 @@ def cargo(test, arguments):
     return next(m["executable"] for m in messages if m.get("target", {}).get("name") == test)
 
 
-def failure(command, environment):
+def failure(command, environment, longest_s):
     """How a test fails, if it does, which is known as soon as one of its functions has."""
     environment = {**os.environ, **ENVIRONMENT, **environment}
     pipe, late = subprocess.PIPE, threading.Event()
     with subprocess.Popen(command, stdout=pipe, stderr=subprocess.DEVNULL, env=environment, text=True) as process:
-        timer = threading.Timer(LONGEST_S, lambda: (late.set(), process.kill()))
+        timer = threading.Timer(longest_s, lambda: (late.set(), process.kill()))
         timer.start()
         failed = any(re.match(r"test .* FAILED$", line) for line in process.stdout)
         if failed:
@@ -100,7 +101,7 @@ class Tests:
     """The tests as programs, linked against the library of the rules."""
 
     def __init__(self, one_sided):
-        self.one_sided, self.programs = one_sided, {}
+        self.one_sided, self.programs, self.longest_s = one_sided, {}, {}
         self.library = os.path.join(OUT, "original", "librules.so")
         if not compile_rules(os.path.join(ROOT, "policies", "native.c"), self.library):
             raise SystemExit("mutants: policies/native.c does not compile")
@@ -108,12 +109,15 @@ class Tests:
         for test in sorted({test for rule in REACH for test in self.of(rule)}):
             print(f"building {test}", file=sys.stderr, flush=True)
             self.programs[test] = cargo(test, arguments)
+            begun, self.longest_s[test] = time.monotonic(), 3600
             if self.caught_by(test, self.library):
                 raise SystemExit(f"mutants: {test} fails without any fault")
+            self.longest_s[test] = PATIENCE_S + PATIENCE_TIMES * (time.monotonic() - begun)
 
     def caught_by(self, test, library):
         """The test and how it fails, if it does."""
-        how = failure([self.programs[test]], {"LD_LIBRARY_PATH": os.path.dirname(library)})
+        place = {"LD_LIBRARY_PATH": os.path.dirname(library)}
+        how = failure([self.programs[test]], place, self.longest_s[test])
         return how and f"{test} {how}"
 
     def of(self, rule):

@@ -9,6 +9,8 @@ import builds
 import faults
 
 MODEL = os.path.join(builds.ROOT, "tests", "parking_model.rs")
+# Nothing loops here, but with fewer barriers there are more orders to try.
+LONGEST_S = 1800
 # What the CPUs do. Who looks whether that was right, and when, is the claim and stays as it is.
 PROTOCOL = re.compile(r"^( *)fn (exchange|demand_on_arrival|cpu_now|running|run|stopping|enqueue|park|dispatch)\(",
                       re.MULTILINE)
@@ -39,7 +41,7 @@ class Mutant:
         return builds.digest(self.program) if built else None
 
     def caught_by(self):
-        how = builds.failure([self.program], {})
+        how = builds.failure([self.program], {}, LONGEST_S)
         return how and f"parking_model {how}"
 
 
