@@ -113,6 +113,19 @@ fn what_goes_behind_a_datagram_has_the_bytes_of_the_document() {
 }
 
 #[test]
+fn the_checksum_behind_a_datagram_is_right_whatever_the_sum_carries_and_never_0() {
+    // All values of one word bring the sum to each of its own. A checksum of 0 would mean that there is none.
+    for word in 0..=0xffff {
+        for epoch in [word, u64::MAX << 16 | word] {
+            let surplus = wire_surplus_encode(false, &message(epoch, 3 * UNIT), &FLOW, &NO_KEY);
+            let placed = [&surplus[..], &(surplus.len() as u16).to_be_bytes()].concat();
+            assert_eq!(sum(&placed), 0xffff, "{epoch:#x}");
+            assert_ne!(surplus[..2], [0, 0], "{epoch:#x}");
+        }
+    }
+}
+
+#[test]
 fn an_option_fits_beside_timestamps_and_a_block_of_sack() {
     // A TCP header has 40 bytes of options; timestamps take 12 with their padding, a block of SACK 12. Options are
     // padded to a multiple of 4.
@@ -162,6 +175,16 @@ fn an_epoch_is_believed_within_a_minute_of_the_clock() {
     }
     // A clock that has not been set yet.
     assert!(wire_credible(0, 0) && !wire_credible(u64::MAX, 0) && wire_credible(at(WINDOW - UNIT), 0));
+}
+
+#[test]
+fn an_epoch_is_believed_up_to_the_last_unit_of_the_window() {
+    let (clock, window) = (NOW >> 14, WINDOW >> 14);
+    for (count, believed) in
+        [(clock + window, true), (clock + window + 1, false), (clock - window, true), (clock - window - 1, false)]
+    {
+        assert_eq!(wire_credible(count << 16, NOW), believed, "{count}");
+    }
 }
 
 #[test]
