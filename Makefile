@@ -14,6 +14,7 @@
 #   make scale      docs/scale.md, what to expect on 2 to 65,536 nodes, by the simulator
 #   make lint       formatting and warnings
 #   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
+#   make mutants    seeds faults into the rules and the parking model, and counts how many the tests catch (half an hour)
 
 PREFIX ?= /usr/local
 CARGO ?= cargo
@@ -25,7 +26,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint install clean
+.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint install mutants clean
 
 all: build
 
@@ -99,6 +100,9 @@ install: build
 	install -D -m 755 $(out)/libcosched.so.0 $(DESTDIR)$(PREFIX)/lib/libcosched.so.0
 	ln -sf libcosched.so.0 $(DESTDIR)$(PREFIX)/lib/libcosched.so
 	install -m 755 $(out)/libcosched_mpi.so $(DESTDIR)$(PREFIX)/lib/libcosched_mpi.so
+
+mutants: build
+	@tests/mutants/run
 
 clean:
 	$(CARGO) clean

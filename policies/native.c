@@ -38,6 +38,11 @@ void cosched_native_wait_end(const struct cosched_policy *policy, struct cosched
 	cosched_wait_end(policy, history, message_came);
 }
 
+int cosched_native_wait_parks(const struct cosched_policy *policy)
+{
+	return cosched_wait_parks(policy);
+}
+
 u64 cosched_native_spin_ns(const struct cosched_policy *policy, const struct cosched_wait_history *history)
 {
 	return cosched_spin_ns(policy, history);
@@ -147,9 +152,14 @@ u32 cosched_native_load_next(u32 load, u32 nr)
 	return cosched_load_next(load, nr);
 }
 
-int cosched_native_load_differs(u32 here, u32 there)
+int cosched_native_load_differs(u32 here, u32 there, u32 far)
 {
-	return cosched_load_differs(here, there, 0);
+	return cosched_load_differs(here, there, far);
+}
+
+int cosched_native_move_pays(u64 share_here, u64 share_there)
+{
+	return cosched_move_pays(share_here, share_there);
 }
 
 u64 cosched_native_gang_rest_ns(const struct cosched_policy *policy, u64 tai_ns)

@@ -3,10 +3,15 @@
 //! one that has had one more for a while, and from no other.
 
 use proptest::prelude::*;
-use scx_cosched::native::{load_differs, load_next};
+use scx_cosched::native::{self, load_next, move_pays};
 
 /// A task, as loads count.
 const TASK: u32 = 1 << 10;
+
+/// Of two CPUs that share their memory.
+fn load_differs(here: u32, there: u32) -> bool {
+    native::load_differs(here, there, false)
+}
 
 fn after(load: u32, ticks: u32, nr: u32) -> u32 {
     (0..ticks).fold(load, |load, _| load_next(load, nr))
@@ -20,6 +25,12 @@ fn a_load_is_the_number_of_tasks_after_a_while() {
             assert!(load.abs_diff(nr * TASK) < 32, "{nr} tasks, from {start}: {load}");
         }
     }
+}
+
+#[test]
+fn a_load_loses_a_thirty_second_of_itself_at_each_tick() {
+    assert_eq!(load_next(32 * TASK, 0), 31 * TASK);
+    assert_eq!(load_next(0, 32), TASK);
 }
 
 #[test]
@@ -37,6 +48,35 @@ fn who_sleeps_now_and_then_makes_no_difference() {
         let asleep = tick / 5 % 2;
         (here, there) = (load_next(here, 3 - asleep), load_next(there, 2 + asleep));
         assert!(!load_differs(here, there) && !load_differs(there, here), "at tick {tick}: {here}, {there}");
+    }
+}
+
+#[test]
+fn a_cpu_that_is_far_has_to_have_one_task_more() {
+    for here in [0, TASK, 5 * TASK] {
+        assert!(native::load_differs(here, here + TASK * 3 / 4, false));
+        assert!(!native::load_differs(here, here + TASK * 3 / 4 - 1, false));
+        assert!(native::load_differs(here, here + TASK * 7 / 4, true));
+        assert!(!native::load_differs(here, here + TASK * 7 / 4 - 1, true));
+    }
+}
+
+#[test]
+fn a_task_moves_if_it_loses_no_more_than_a_sixteenth_of_its_share() {
+    for (here, there, pays) in [
+        (1600, 1600, true),
+        (1500, 1600, true),
+        (1499, 1600, false),
+        (2000, 1600, true),
+        (0, 1600, false),
+        (0, 0, true),
+        // Of less than sixteen there is no sixteenth.
+        (14, 15, false),
+        (15, 16, true),
+        (u64::MAX, u64::MAX, true),
+        (0, u64::MAX, false),
+    ] {
+        assert_eq!(move_pays(here, there), pays, "{here} for {there}");
     }
 }
 

@@ -35,6 +35,8 @@ struct Answers {
     begin_ns: u64,
     spin_ns: u64,
     goes_on: u64,
+    interval_ns: u64,
+    parks: u64,
     epoch_next: u64,
     epoch_adopted: u64,
     rank: u64,
@@ -42,6 +44,18 @@ struct Answers {
     row_at: u64,
     rest_ns: u64,
     row_of: u64,
+    load_next: u64,
+    load_differs: u64,
+    move_pays: u64,
+}
+
+impl Answers {
+    /// So that an answer that the program did not write is not taken for one.
+    fn garbage(random: &mut Random) -> Answers {
+        let words: [u64; size_of::<Answers>() / 8] = std::array::from_fn(|_| random.next());
+        // SAFETY: Answers is so many words, and any words are Answers.
+        unsafe { std::mem::transmute(words) }
+    }
 }
 
 /// struct policy_row of tests/policy_rows.bpf.c.
@@ -58,6 +72,10 @@ struct Row {
     message_came: u64,
     time_ns: u64,
     number: u64,
+    load_here: u32,
+    load_there: u32,
+    share_here: u64,
+    share_there: u64,
     answers: Answers,
 }
 
@@ -75,21 +93,11 @@ impl Row {
             message_came: random.below(2),
             time_ns: random.number(),
             number: random.number(),
-            // Garbage, so that an answer that the program did not write is not taken for one.
-            answers: Answers {
-                reason: random.next(),
-                slice_ns: random.next(),
-                begin_ns: random.next(),
-                spin_ns: random.next(),
-                goes_on: random.next(),
-                epoch_next: random.next(),
-                epoch_adopted: random.next(),
-                rank: random.next(),
-                prefers: random.next(),
-                row_at: random.next(),
-                rest_ns: random.next(),
-                row_of: random.next(),
-            },
+            load_here: random.number() as u32,
+            load_there: random.number() as u32,
+            share_here: random.number(),
+            share_there: random.number(),
+            answers: Answers::garbage(random),
         };
         row.bring_together(random);
         row
@@ -121,6 +129,15 @@ impl Row {
         if random.below(2) == 0 {
             demand.now_ns = self.window.stepped_ns.wrapping_add(random.below(50 * 125_000_000));
         }
+        if random.below(2) == 0 {
+            // Three quarters of a task apart, and one task more.
+            let apart = 768 + 1024 * random.below(2) as u32 + random.below(3) as u32 - 1;
+            self.load_there = self.load_here.wrapping_add(apart);
+        }
+        if random.below(2) == 0 {
+            let kept = self.share_there - self.share_there / 16;
+            self.share_here = kept.wrapping_add(random.below(3)).wrapping_sub(1);
+        }
     }
 
     /// What the native functions make of it.
@@ -138,6 +155,8 @@ impl Row {
             begin_ns,
             spin_ns: native::spin_ns(&policy, history),
             goes_on: native::spin_goes_on(&policy, self.time_ns).into(),
+            interval_ns: native::spin_interval_ns(&policy),
+            parks: native::wait_parks(&policy).into(),
             epoch_next: native::epoch_next(demand.node_epoch, self.number as u32),
             epoch_adopted: native::epoch_adopt(demand.node_epoch, demand.message_epoch),
             rank: native::choice_rank(policy.choice, &candidate).into(),
@@ -145,8 +164,15 @@ impl Row {
             row_at: native::gang_row_at(&policy, self.time_ns).into(),
             rest_ns: native::gang_rest_ns(&policy, self.time_ns),
             row_of: native::gang_row_of(&policy, self.number).into(),
+            load_next: native::load_next(self.load_here, self.number as u32).into(),
+            load_differs: native::load_differs(self.load_here, self.load_there, self.message_came != 0).into(),
+            move_pays: native::move_pays(self.share_here, self.share_there).into(),
         };
         self
+    }
+
+    fn takes_if_near(&self) -> bool {
+        native::load_differs(self.load_here, self.load_there, false)
     }
 
     /// As bytes, of which all mean something: there is no padding.
@@ -154,18 +180,20 @@ impl Row {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>() + size_of::<Answers>();
         const TASK: usize = 2 * size_of::<cosched_candidate>() + size_of::<cosched_window>();
         const WAIT: usize = size_of::<cosched_wait_history>() + 4 + 3 * 8;
-        const { assert!(size_of::<Row>() == RULES + TASK + WAIT) };
+        const CPUS: usize = 2 * 4 + 2 * 8;
+        const { assert!(size_of::<Row>() == RULES + TASK + WAIT + CPUS) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
-    /// Which of the ways that a row can take it took, `self` being what became of `before`.
-    fn ways(&self, before: &Row) -> Vec<&'static str> {
-        let Answers { slice_ns, begin_ns, spin_ns, goes_on, rank, prefers, .. } = self.answers;
+    /// The ways that a row can take, and whether it took them, `self` being what became of `before`.
+    fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
+        let Answers { slice_ns, begin_ns, spin_ns, goes_on, rank, prefers, parks, .. } = self.answers;
+        let Answers { load_next, load_differs, move_pays, .. } = self.answers;
         let first_asked = cosched_demand { denied: 0, ..self.demand };
         let baseline = cosched_policy { spin: 2, ..self.policy };
         let (window, was) = (&self.window, &before.window);
-        let taken = [
+        vec![
             ("are cut short", slice_ns > 0 && slice_ns < self.policy.slice_ns),
             (
                 "are denied for an earlier denial",
@@ -188,8 +216,18 @@ impl Row {
             ("are preferred", rank > 0 && prefers > 0),
             ("are not preferred", rank > 0 && prefers == 0),
             ("have no rank", rank == 0),
-        ];
-        taken.iter().filter(|(_, took)| *took).map(|(name, _)| *name).collect()
+            ("park", parks > 0),
+            ("do not park", parks == 0),
+            ("have a load that grows", load_next > self.load_here.into()),
+            ("have a load that falls", load_next < self.load_here.into()),
+            ("take from a near CPU", load_differs > 0 && self.message_came == 0),
+            ("take from a far CPU", load_differs > 0 && self.message_came > 0),
+            ("take from near CPUs only", load_differs == 0 && self.takes_if_near()),
+            ("do not take", load_differs == 0),
+            ("move and lose by it", move_pays > 0 && self.share_here < self.share_there),
+            ("move", move_pays > 0),
+            ("do not move", move_pays == 0),
+        ]
     }
 }
 
@@ -218,8 +256,8 @@ fn the_kernel_and_the_native_build_answer_alike() {
         assert!(alike, "row {n}, before: {before:?}\nkernel: {row:?}\nnatively: {natively:?}");
 
         let reason = native::reasons()[row.answers.reason as usize].name;
-        for way in row.ways(&before).into_iter().chain([reason]) {
-            *ways.entry(way).or_default() += 1;
+        for (way, took) in row.ways(&before).into_iter().chain([(reason, true)]) {
+            *ways.entry(way).or_default() += usize::from(took);
         }
     }
     // Rows that all took the same way would prove little.

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runs the rules on one row (a policy, a demand, what is known of a task) inside the kernel, by test_run. The
- * differential test feeds it random rows and holds every answer against the native build of the same files.
+ * Runs the rules on one row (a policy, a demand, what is known of a task; or what comes over the wire) inside the
+ * kernel, by test_run. The differential tests feed it random rows and hold every answer against the native build of the
+ * same files.
  *
  * The answers go back in the row, which test_run copies out again.
  */
 #include <scx/common.bpf.h>
+#include "../policies/balance.h"
 #include "../policies/boost_choice.h"
 #include "../policies/epoch.h"
 #include "../policies/gang.h"
 #include "../policies/gate.h"
+#include "../policies/prefetch.h"
 #include "../policies/wait.h"
 #include "../policies/window.h"
+#include "../policies/wire.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -21,6 +25,8 @@ struct policy_answers {
 	u64 begin_ns;			/* for how long a wait would spin now... */
 	u64 spin_ns;			/* ...and if it was not to be skipped, when it has learned and heard */
 	u64 goes_on;
+	u64 interval_ns;		/* 3W + 2o */
+	u64 parks;
 	u64 epoch_next;
 	u64 epoch_adopted;
 	u64 rank;
@@ -28,6 +34,9 @@ struct policy_answers {
 	u64 row_at;
 	u64 rest_ns;
 	u64 row_of;
+	u64 load_next;
+	u64 load_differs;
+	u64 move_pays;
 };
 
 struct policy_row {
@@ -37,9 +46,11 @@ struct policy_row {
 	struct cosched_window window;		/* before and after a run */
 	struct cosched_wait_history history;	/* before and after a wait and a message */
 	u32 heard_us;			/* with that message */
-	u64 message_came;		/* at the end of that wait */
+	u64 message_came;		/* at the end of that wait; or: the other CPU is far */
 	u64 time_ns;			/* a wait took as long, the last arrival was as long ago, or it is as late */
-	u64 number;			/* of a node, of a job */
+	u64 number;			/* of a node, of a job, of runnable tasks */
+	u32 load_here, load_there;	/* of two CPUs */
+	u64 share_here, share_there;	/* of a task, on those */
 	struct policy_answers answers;
 };
 
@@ -63,8 +74,10 @@ int decide_row(struct policy_row *context)
 	cosched_wait_end(policy, &row.history, row.message_came != 0);
 	cosched_spin_learn(policy, &row.history, row.time_ns);
 	spin_adaptive_hear(&row.history, row.heard_us);
+	answers->parks = cosched_wait_parks(policy);
 	answers->spin_ns = cosched_spin_ns(policy, &row.history);
 	answers->goes_on = cosched_spin_goes_on(policy, row.time_ns);
+	answers->interval_ns = spin_conditional_interval_ns(policy);
 	cosched_window_add(&row.window, policy, demand->now_ns, demand->cpu_ns, demand->fair_ns);
 	answers->epoch_next = cosched_epoch_next(demand->node_epoch, row.number);
 	answers->epoch_adopted = cosched_epoch_adopt(demand->node_epoch, demand->message_epoch);
@@ -73,9 +86,70 @@ int decide_row(struct policy_row *context)
 	answers->row_at = gang_row_at(policy, row.time_ns);
 	answers->rest_ns = gang_rest_ns(policy, row.time_ns);
 	answers->row_of = gang_row_of(policy, row.number);
+	answers->load_next = cosched_load_next(row.load_here, row.number);
+	answers->load_differs = cosched_load_differs(row.load_here, row.load_there, row.message_came != 0);
+	answers->move_pays = cosched_move_pays(row.share_here, row.share_there);
 
 	context->history = row.history;
 	context->window = row.window;
 	context->answers = row.answers;
+	return 0;
+}
+
+/* What goes over the wire, and what is made of what comes. */
+struct wire_answers {
+	struct cosched_wire_message came;
+	struct cosched_prefetch heard;
+	u64 length;			/* of what was written */
+	u64 surplus_length;
+	u64 ours;			/* the option */
+	u64 credible;
+	u64 epoch_next;
+	u64 heard_ours;			/* the datagram that prefetches */
+	u64 heard_credible;
+	u8 option[20];			/* zeroes behind what was written */
+	u8 surplus[20];
+	u8 datagram[COSCHED_PREFETCH_LENGTH];
+	u8 zero[4];
+};
+
+struct wire_row {
+	struct cosched_wire_flow flow;
+	u32 pad;			/* in front of a datagram's options */
+	struct cosched_wire_key key;
+	struct cosched_wire_message message;
+	struct cosched_prefetch prefetch;
+	u64 epoch;			/* that came, or is the node's own */
+	u64 tai_ns;
+	u64 newest_ns;			/* the latest time that was believed of */
+	u32 source[4];
+	u32 node;
+	u32 length;			/* of the datagram that came */
+	u8 option[20];			/* that came, of TCP or UDP */
+	u8 datagram[COSCHED_PREFETCH_LENGTH];
+	struct wire_answers answers;
+};
+
+static struct wire_row wire;
+
+SEC("syscall")
+int wire_row(struct wire_row *context)
+{
+	struct wire_answers *answers = &wire.answers;
+
+	wire = *context;
+	__builtin_memset(answers, 0, sizeof(*answers));
+
+	answers->length = cosched_wire_encode(answers->option, &wire.message, &wire.flow, &wire.key);
+	answers->surplus_length = cosched_wire_surplus_encode(answers->surplus, wire.pad, &wire.message, &wire.flow,
+							      &wire.key);
+	answers->ours = cosched_wire_decode(&answers->came, wire.option, &wire.flow, &wire.key);
+	answers->credible = cosched_wire_credible(wire.epoch, wire.tai_ns);
+	answers->epoch_next = cosched_wire_epoch_next(wire.epoch, wire.node, wire.tai_ns);
+	cosched_prefetch_encode(answers->datagram, &wire.prefetch, &wire.key);
+	answers->heard_ours = cosched_prefetch_decode(&answers->heard, wire.datagram, wire.length, &wire.key);
+	answers->heard_credible = cosched_prefetch_credible(&wire.prefetch, wire.source, wire.newest_ns, wire.tai_ns);
+
+	context->answers = wire.answers;
 	return 0;
 }

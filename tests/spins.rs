@@ -121,6 +121,37 @@ fn the_worst_tenth_of_the_waits_was_for_peers_that_did_not_run() {
 }
 
 #[test]
+fn waits_of_no_time_make_no_imbalance() {
+    for nr in 1..=2 * SAMPLES {
+        assert_eq!(taught(std::iter::repeat_n(0, nr)).estimate_us, 0, "{nr} waits");
+        // But for one that is longer than the rest, which is dropped of ten.
+        let one = taught([900].into_iter().chain(std::iter::repeat_n(0, nr - 1))).estimate_us;
+        assert_eq!(one, if nr < 10 { 900 } else { 0 }, "{nr} waits");
+    }
+}
+
+#[test]
+fn a_count_of_waits_that_is_full_begins_again_with_all_samples() {
+    for (before, after) in [(u32::MAX - 1, u32::MAX), (u32::MAX, COSCHED_WAIT_SAMPLES)] {
+        let mut history = cosched_wait_history { nr_waits: before, ..taught([500; SAMPLES]) };
+        spin_learn(&dusseau(LOCAL), &mut history, 500 * US);
+        assert_eq!((history.nr_waits, history.estimate_us), (after, 500));
+    }
+}
+
+#[test]
+fn a_wait_is_kept_to_the_us_or_is_the_longest_that_fits() {
+    const MAX: u64 = u32::MAX as u64;
+    for (waited_ns, kept) in
+        [(999, 0), (1000, 1), ((MAX - 1) * US, MAX - 1), (MAX * US, MAX), ((MAX + 1) * US, MAX), (u64::MAX, MAX)]
+    {
+        let mut history = NEW;
+        spin_learn(&dusseau(LOCAL), &mut history, waited_ns);
+        assert_eq!(u64::from(history.waits_us[0]), kept, "{waited_ns}");
+    }
+}
+
+#[test]
 fn global_takes_the_longest_that_it_hears_until_that_wears_off() {
     let mut history = taught([300; SAMPLES]);
     assert_eq!(spin_us(&dusseau(GLOBAL), &history), 320);

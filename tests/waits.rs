@@ -52,11 +52,29 @@ fn a_task_that_was_never_seen_to_wait_spins_under_every_rule_that_spins() {
 }
 
 #[test]
+fn who_polls_leaves_the_cpu_under_spin_block_and_spin_yield_alone() {
+    for (rule, parks) in [(BUSY, false), (SPIN, false), (SPIN_BLOCK, true), (SPIN_YIELD, true), (17, false)] {
+        assert_eq!(native::wait_parks(&policy(rule)), parks, "rule {rule}");
+    }
+}
+
+#[test]
 fn each_spin_in_vain_doubles_the_waits_until_the_next() {
     let mut history = NEW;
     assert!(wait(&mut history, false));
     let gaps: Vec<usize> = (0..10).map(|_| skipped(&mut history)).collect();
     assert_eq!(gaps, [1, 3, 7, 15, 31, 63, 63, 63, 63, 63]);
+}
+
+#[test]
+fn any_number_of_skips_doubles_up_to_63_and_is_quartered_from_there() {
+    for skips in (0..300).chain([u32::MAX - 1, u32::MAX]) {
+        for (came, after) in [(false, skips.saturating_mul(2).saturating_add(1).min(63)), (true, skips.min(63) / 4)] {
+            let mut history = cosched_wait_history { skips, ..NEW };
+            native::wait_end(&policy(SPIN), &mut history, came);
+            assert_eq!((history.skips, history.skips_left), (after, after), "{skips}, a message came: {came}");
+        }
+    }
 }
 
 #[test]

@@ -84,11 +84,13 @@ fn a_longest_slice_fits() {
 
 #[test]
 fn the_mac_is_the_lower_half_of_siphash() {
-    let key = key(7);
-    let option = wire_encode(&message(0x0102_0304_0506_0708, 3 * UNIT), &FLOW, &key);
-    assert_eq!(option.len(), WIRE_OPTION_MAX);
-    assert_eq!(option[1], 18);
-    assert_eq!(option[14..], mac(&option, &key).to_be_bytes());
+    // Of the second key the halves differ.
+    for key in [key(7), Key::new(std::array::from_fn(|byte| byte as u8)).to_bpf()] {
+        let option = wire_encode(&message(0x0102_0304_0506_0708, 3 * UNIT), &FLOW, &key);
+        assert_eq!(option.len(), WIRE_OPTION_MAX);
+        assert_eq!(option[1], 18);
+        assert_eq!(option[14..], mac(&option, &key).to_be_bytes());
+    }
 }
 
 #[test]
@@ -106,6 +108,19 @@ fn what_goes_behind_a_datagram_has_the_bytes_of_the_document() {
             let length = surplus.len() as u16;
             let placed = [&surplus[usize::from(odd)..], &length.to_be_bytes()].concat();
             assert_eq!(sum(&placed), 0xffff, "{surplus:?}");
+        }
+    }
+}
+
+#[test]
+fn the_checksum_behind_a_datagram_is_right_whatever_the_sum_carries_and_never_0() {
+    // All values of one word bring the sum to each of its own. A checksum of 0 would mean that there is none.
+    for word in 0..=0xffff {
+        for epoch in [word, u64::MAX << 16 | word] {
+            let surplus = wire_surplus_encode(false, &message(epoch, 3 * UNIT), &FLOW, &NO_KEY);
+            let placed = [&surplus[..], &(surplus.len() as u16).to_be_bytes()].concat();
+            assert_eq!(sum(&placed), 0xffff, "{epoch:#x}");
+            assert_ne!(surplus[..2], [0, 0], "{epoch:#x}");
         }
     }
 }
@@ -160,6 +175,16 @@ fn an_epoch_is_believed_within_a_minute_of_the_clock() {
     }
     // A clock that has not been set yet.
     assert!(wire_credible(0, 0) && !wire_credible(u64::MAX, 0) && wire_credible(at(WINDOW - UNIT), 0));
+}
+
+#[test]
+fn an_epoch_is_believed_up_to_the_last_unit_of_the_window() {
+    let (clock, window) = (NOW >> 14, WINDOW >> 14);
+    for (count, believed) in
+        [(clock + window, true), (clock + window + 1, false), (clock - window, true), (clock - window - 1, false)]
+    {
+        assert_eq!(wire_credible(count << 16, NOW), believed, "{count}");
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Random inputs for the rules, the same on every machine.
 
+#![allow(dead_code)]
+
 use crate::rules::{
     EQUAL_WEIGHTS, POLICY, cosched_candidate, cosched_demand, cosched_policy, cosched_wait_history, cosched_window,
 };

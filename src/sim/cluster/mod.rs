@@ -17,6 +17,7 @@ pub mod workload;
 
 use crate::bpf::intf::{self, cosched_policy};
 use crate::calibration;
+use crate::native;
 use crate::presets;
 use crate::sim::engine::{self, Queue};
 use model::{Cluster, Job, LANES};
@@ -71,8 +72,7 @@ impl Setup {
     /// Whether a process that waits leaves its CPU after a while. Programs poll their endpoints here, so who "spins before it
     /// sleeps" spins.
     fn leaves_cpu(&self) -> bool {
-        let wait = self.policy.wait;
-        wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK || wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD
+        native::wait_parks(&self.policy)
     }
 
     /// How many of so many jobs count.

@@ -78,7 +78,7 @@ impl Shared<'_> {
         }
         cpu.balance_ns = now_ns + BALANCE_INTERVAL_NS / 2 + self.looks.below(BALANCE_INTERVAL_NS);
         let (load, runnable) = (cpu.load, cpu.nr_runnable);
-        let is_busier = |cpu: &Cpu| cpu.nr_runnable > runnable && native::load_differs(load, cpu.load);
+        let is_busier = |cpu: &Cpu| cpu.nr_runnable > runnable && native::load_differs(load, cpu.load, false);
         let first = |cpu: usize| {
             let mut waiting = self.cpus[cpu].node.local.queue().iter();
             let task = |slot: u32| &self.tasks[self.place_of(cpu, slot)];

@@ -12,8 +12,7 @@ use crate::sim::local::LocalScheduler;
 
 impl Shared<'_> {
     fn parks(&self, on: usize) -> bool {
-        let wait = self.policy(on).wait;
-        wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK || wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD
+        native::wait_parks(self.policy(on))
     }
 
     /// How often the scheduler's own timer beats, in ns; none: what a tick finds early enough needs no timer.
