@@ -1,10 +1,11 @@
 # The two commands of the README, and the steps that they consist of.
 #
-#   make demo       the main job: a parallel job on two nodes, with and without coscheduling (about 9 minutes)
+#   make demo       the main job: a parallel job on two nodes, with and without coscheduling, in virtual time
 #   make test       unit, property and differential tests, and the scheduler in a VM
 #   make            build target/release/scx_cosched
-#   make bench-local what "local" costs against EEVDF on hackbench (about 5 minutes)
+#   make bench-local what "local" costs against EEVDF on hackbench
 #   make soak       a million messages to parked tasks, and a thousand switches of the policy: a quarter of an hour
+#   make bench-regress twenty scenarios in virtual time against the stored results of a release
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
 #   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too
 #   make bench-rdma the same of pairs that talk by soft RoCE
@@ -26,7 +27,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint install mutants clean
+.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint install mutants clean
 
 all: build
 
@@ -69,6 +70,9 @@ bench-local: build
 
 bench-policies: build
 	@tests/vm/bench-policies --peer
+
+bench-regress: build
+	@tests/vm/bench-regress
 
 bench-mpi: build
 	@tests/vm/bench-mpi
