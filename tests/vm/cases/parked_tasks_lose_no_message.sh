@@ -30,9 +30,14 @@ late() { fail "a message was late ($(counter rechecks) looked again)"; }
 start --policy sb --spin-us 100 --slice-us 1000 --recheck-ms 1000
 for cpu in 0 1; do hog taskset -c $cpu; done
 
+# A pair whose turns happen to meet waits for no message long enough to be parked, and in virtual time they go on meeting.
+# So each kind is passed until it has been parked, each time from other phases. One that yields leaves its CPU by itself:
+# it runs just after the ticks, and none finds it there.
 for kind in tcp4/yield tcp6/poll0 udp4/epoll0 udp6/select0 dgram/poll0 stream/recv0 tcp4/recv0; do
-	pass 3 $kind || late
-	# One that yields leaves its CPU by itself: it runs just after the ticks, and none finds it there.
+	for _ in {1..5}; do
+		pass 3 $kind || late
+		[[ $kind != */yield ]] && (( !parks )) || break
+	done
 	[[ $kind == */yield ]] || (( parks )) || fail "$kind: it was not parked, so this proves nothing"
 done
 
