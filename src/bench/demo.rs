@@ -13,7 +13,8 @@ use super::agent::{self, AgentArgs};
 use super::contender::Contenders;
 use super::experiment::Experiment;
 use super::length::parse_length;
-use super::plan::{Alone, plan};
+use super::machine;
+use super::plan::{Alone, Repeats, plan};
 use super::receiver::Receiver;
 use super::scenario::Scenario;
 use super::summary::Jobs;
@@ -42,7 +43,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeats: Option<u16>,
 
-    /// Seconds of each measurement [default: 2, with testbed two 3].
+    /// Seconds of each measurement [default: 1.5, with testbed two 3].
     #[arg(long, value_name = "S", value_parser = parse_length)]
     seconds: Option<Duration>,
 
@@ -104,13 +105,19 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         Testbed::Two(peer) if node > 0 => {
             return agent::run(&AgentArgs { coordinator: SocketAddr::new(peer, PORT), node: 1, cpu: 0 });
         }
-        Testbed::One { .. } => (15, Duration::from_secs(2)),
+        Testbed::One { .. } => (15, Duration::from_millis(1500)),
         Testbed::Two(_) => (3, Duration::from_secs(3)),
     };
     let repeats = args.repeats.map_or(repeats, usize::from);
     let length = args.seconds.unwrap_or(length);
     let scenarios: Vec<Scenario> =
         args.receivers.iter().map(|&receiver| Scenario::one_job(receiver, COMPETITORS)).collect();
-    let steps = plan(&scenarios, &args.schedulers.0, Alone::FirstAndLast, 0..repeats as u64, length);
+    let steps = plan(
+        &scenarios,
+        &args.schedulers.0,
+        Alone::FirstAndLast,
+        Repeats::new(0..repeats as u64, machine::time().is_virtual),
+        length,
+    );
     Experiment { testbed, steps, jobs: Jobs::One, repeats, length, out: args.out.as_deref() }.run()
 }

@@ -29,15 +29,32 @@ pub enum Alone {
     FirstAndLast,
 }
 
-/// Every scenario under every scheduler, once for each of the `seeds`, and the runs alone.
+/// How often each scenario runs under each scheduler.
+#[derive(Clone, Debug)]
+pub struct Repeats {
+    /// One for each repeat.
+    pub seeds: Range<u64>,
+    /// How many repeats a scheduler does before the next one has its turn. With 1, a machine that gets slower meanwhile
+    /// is slower for all of them. In virtual time none does, and to load a scheduler takes longer than to measure it.
+    pub at_once: usize,
+}
+
+impl Repeats {
+    /// In virtual time each scheduler has two turns.
+    pub fn new(seeds: Range<u64>, time_is_virtual: bool) -> Repeats {
+        let half = (seeds.end - seeds.start).div_ceil(2) as usize;
+        Repeats { at_once: if time_is_virtual { half.max(1) } else { 1 }, seeds }
+    }
+}
+
+/// Every scenario under every scheduler, as often as `repeats` has it, and the runs alone.
 ///
-/// Schedulers take turns, so that a machine which gets slower meanwhile is slower for all of them. Every other repeat
-/// of a scenario goes backwards: what favours the first favours the last too.
+/// Schedulers take turns, in one order and then in the other: what favours the first favours the last too.
 pub fn plan(
     scenarios: &[Scenario],
     schedulers: &[Contender],
     alone: Alone,
-    seeds: Range<u64>,
+    repeats: Repeats,
     length: Duration,
 ) -> Vec<Step> {
     let others = schedulers.iter().filter(|scheduler| **scheduler != Contender::KERNEL);
@@ -47,12 +64,16 @@ pub fn plan(
         Alone::FirstAndLast => everybody.flat_map(|scheduler| runs_alone(scenarios, scheduler, length)).collect(),
     };
     let mut steps = runs_alone.clone();
-    for (repeat, seed) in seeds.enumerate() {
+    let seeds: Vec<u64> = repeats.seeds.collect();
+    for (turn, seeds) in seeds.chunks(repeats.at_once).enumerate() {
         for (place, &scenario) in scenarios.iter().enumerate() {
-            let step = |scheduler: &Contender| Step { scenario, scheduler: scheduler.clone(), length, seed };
-            match (repeat + place) % 2 {
-                0 => steps.extend(schedulers.iter().map(step)),
-                _ => steps.extend(schedulers.iter().rev().map(step)),
+            let of_one = |scheduler: &Contender| {
+                let step = |&seed: &u64| Step { scenario, scheduler: scheduler.clone(), length, seed };
+                seeds.iter().map(step).collect::<Vec<_>>()
+            };
+            match (turn + place) % 2 {
+                0 => steps.extend(schedulers.iter().flat_map(of_one)),
+                _ => steps.extend(schedulers.iter().rev().flat_map(of_one)),
             }
         }
     }
@@ -86,7 +107,7 @@ mod tests {
     fn plan_of(scenarios: &str) -> Vec<Step> {
         let Contenders(schedulers) = "eevdf,local,dcs".parse().unwrap();
         let Scenarios(scenarios) = scenarios.parse().unwrap();
-        plan(&scenarios, &schedulers, Alone::FirstAndLast, 0..4, Duration::from_secs(4))
+        plan(&scenarios, &schedulers, Alone::FirstAndLast, Repeats::new(0..4, false), Duration::from_secs(4))
     }
 
     fn is_alone(step: &Step) -> bool {
@@ -124,6 +145,19 @@ mod tests {
                 assert_eq!((first, last), (2, 2), "{scenarios}: {scenario}");
             }
         }
+    }
+
+    #[test]
+    fn in_virtual_time_a_scheduler_has_two_turns() {
+        let Contenders(schedulers) = "eevdf,local".parse().unwrap();
+        let Scenarios(scenarios) = "spin-4".parse().unwrap();
+        let order = |repeats| -> Vec<String> {
+            let steps = plan(&scenarios, &schedulers, Alone::Never, repeats, Duration::from_secs(2));
+            steps.iter().map(|step| format!("{} {}", step.scheduler, step.seed)).collect()
+        };
+        let wanted = ["eevdf 0", "eevdf 1", "local 0", "local 1", "local 2", "eevdf 2"];
+        assert_eq!(order(Repeats::new(0..3, true)), wanted);
+        assert_eq!(order(Repeats::new(0..2, false)), ["eevdf 0", "local 0", "local 1", "eevdf 1"]);
     }
 
     #[test]

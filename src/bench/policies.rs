@@ -10,7 +10,8 @@ use anyhow::{Context, Result};
 use super::contender::Contenders;
 use super::experiment::Experiment;
 use super::length::parse_length;
-use super::plan::{Alone, Step, plan};
+use super::machine;
+use super::plan::{Alone, Repeats, Step, plan};
 use super::scenario::Scenarios;
 use super::summary::Jobs;
 use super::testbed::Testbed;
@@ -79,7 +80,8 @@ pub fn run(args: &PoliciesArgs) -> Result<ExitCode> {
     let repeats = usize::from(args.repeats);
     let seeds = u64::from(args.seed)..u64::from(args.seed) + u64::from(args.repeats);
     let alone = if args.without_alone { Alone::Never } else { Alone::FirstAndLast };
-    let steps = plan(&args.scenarios.0, &args.schedulers.0, alone, seeds, args.seconds);
+    let turns = Repeats::new(seeds, machine::time().is_virtual);
+    let steps = plan(&args.scenarios.0, &args.schedulers.0, alone, turns, args.seconds);
     if args.dry_run {
         for Step { scenario, scheduler, length, .. } in steps {
             println!("{scenario} {scheduler} {}", length.as_secs_f64());

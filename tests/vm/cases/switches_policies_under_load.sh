@@ -6,6 +6,8 @@
 # for each of the 6 others on its CPU: three pairs, a hog, the loader and its client. They have one turn each in the fair
 # order, of 2 ms and what is left of a tick of 4 ms, and as boosted ones 8 slices: 4 * 6 * (6 + 16) = 528 ms. While hooks
 # rest a parked task has its message when it looks again, 50 ms later.
+#
+# Real time: switches of the policy were not seen to end in virtual time, see switches_every_policy_live.
 . "$(dirname -- "$0")/../case.sh"
 
 longest=$((528 + 50))
