@@ -68,7 +68,7 @@ impl Wires {
             ip(&format!("-n {namespace} address add 10.78.0.{}/24 dev eth0", node + 1))?;
             ip(&format!("-n {namespace} link set lo up"))?;
             ip(&format!("-n {namespace} link set eth0 up"))?;
-            let netem = format!("netem delay {}ns loss {loss_percent}% limit 10000", u64::from(latency_us) * 500);
+            let netem = format!("netem delay {:.1}us loss {loss_percent}% limit 10000", f64::from(latency_us) / 2.0);
             run("tc", &format!("-n {namespace} qdisc add dev eth0 root {netem}"))?;
             run("tc", &format!("qdisc add dev {namespace} root {netem}"))?;
         }
