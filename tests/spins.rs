@@ -124,7 +124,7 @@ fn the_worst_tenth_of_the_waits_was_for_peers_that_did_not_run() {
 fn waits_of_no_time_make_no_imbalance() {
     for nr in 1..=2 * SAMPLES {
         assert_eq!(taught(std::iter::repeat_n(0, nr)).estimate_us, 0, "{nr} waits");
-        // But for one that is longer than the rest, which is dropped of ten.
+        // A single longer wait counts, until there are ten waits and the worst tenth is dropped.
         let one = taught([900].into_iter().chain(std::iter::repeat_n(0, nr - 1))).estimate_us;
         assert_eq!(one, if nr < 10 { 900 } else { 0 }, "{nr} waits");
     }
