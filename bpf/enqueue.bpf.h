@@ -22,6 +22,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 		return least_busy(p, cpu);
 	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
 	if (cctx) {
+		tctx->boosted = 0;
 		place_woken(tctx, cctx, cpu, tctx->awaits);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_whole_slice(tctx), 0);
 	}
@@ -148,6 +149,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 
+	tctx->boosted = 0;
 	if (is_kthread(p) && enqueue_kthread(p, tctx, cctx, enq_flags))
 		return;
 

@@ -180,7 +180,13 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
 	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving && !tctx->park ? BOOST_RESUMED :
 												     BOOST_NONE;
-	tctx->boosted = 0;
+	/*
+	 * A change of the task's properties takes it off its CPU and puts it back as if it slept: sched_setaffinity() does, and
+	 * the kernel itself when a task is preempted inside one of our hooks. It goes on in the same slice, so it is boosted
+	 * still, or the rest would count as a turn of the fair order. A sleep ends the boost when the task wakes.
+	 */
+	if (runnable)
+		tctx->boosted = 0;
 	set_state(tctx, runnable ? TASK_QUEUED : TASK_BLOCKED);
 }
 
