@@ -33,17 +33,19 @@ static u64 job_of(struct task_struct *p)
 	}
 }
 
+/* NULL: the kernel has no memory at hand for a new job just now. */
 static struct cosched_job_stats *job_stats_of(struct task_struct *p)
 {
 	struct cosched_job_stats zero = {}, *stats;
 	u64 job = job_of(p);
+	long err;
 
 	stats = bpf_map_lookup_elem(&jobs, &job);
 	if (stats)
 		return stats;
-	bpf_map_update_elem(&jobs, &job, &zero, BPF_NOEXIST);
+	err = bpf_map_update_elem(&jobs, &job, &zero, BPF_NOEXIST);
 	stats = bpf_map_lookup_elem(&jobs, &job);
-	if (stats)
+	if (stats || err != -E2BIG)
 		return stats;
 
 	count(COSCHED_COUNTER_jobs_full);
