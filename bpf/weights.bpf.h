@@ -86,7 +86,7 @@ static u32 task_weight(const struct task_struct *p)
  * Adds @weight, which may be negative, to the sum of @group on @cpu, and carries it up where that matters. The root's
  * sum is the CPU's own.
  */
-static void change_load(struct cpu_ctx *cctx, u32 group, s32 cpu, s32 weight)
+COSCHED_APART int change_load(struct cpu_ctx *cctx __arg_nonnull, u32 group, s32 cpu, s32 weight)
 {
 	u32 depth;
 
@@ -96,11 +96,11 @@ static void change_load(struct cpu_ctx *cctx, u32 group, s32 cpu, s32 weight)
 		u32 before, after;
 
 		if (!load || !g)
-			return;
+			return 0;
 		before = __sync_fetch_and_add(&load->sum, weight);
 		after = before + weight;
 		if (before && after)
-			return;
+			return 0;
 		if (after) {
 			load->counted = g->weight;
 			weight = load->counted;
@@ -110,10 +110,11 @@ static void change_load(struct cpu_ctx *cctx, u32 group, s32 cpu, s32 weight)
 		group = g->parent;
 	}
 	__sync_fetch_and_add(&cctx->weight_sum, weight);
+	return 0;
 }
 
 /* The weight of a task of @weight in @group against everything else on @cpu, in 1 / 2^WEIGHT_SHIFT. At least 1. */
-static u64 effective_weight(u32 group, u32 weight, s32 cpu)
+COSCHED_APART u64 effective_weight(u32 group, u32 weight, s32 cpu)
 {
 	u64 effective = (u64)weight << WEIGHT_SHIFT;
 	u32 depth;

@@ -27,7 +27,7 @@ struct cosched_candidate {
 };
 
 /* Is it one that @choice would boost at all, and how much rather? 0: no. */
-static inline u32 cosched_choice_rank(u32 choice, const struct cosched_candidate *candidate)
+COSCHED_APART u32 cosched_choice_rank(u32 choice, const struct cosched_candidate *candidate COSCHED_NONNULL)
 {
 	if (choice == COSCHED_CHOICE_ROUND_ROBIN && !candidate->receives)
 		return 1;
@@ -35,8 +35,8 @@ static inline u32 cosched_choice_rank(u32 choice, const struct cosched_candidate
 }
 
 /* Is @candidate to be boosted rather than @best, which may be any that has a rank? */
-static inline int cosched_choice_prefers(u32 choice, const struct cosched_candidate *candidate,
-					 const struct cosched_candidate *best)
+COSCHED_APART int cosched_choice_prefers(u32 choice, const struct cosched_candidate *candidate COSCHED_NONNULL,
+					 const struct cosched_candidate *best COSCHED_NONNULL)
 {
 	u32 rank = cosched_choice_rank(choice, candidate), best_rank = cosched_choice_rank(choice, best);
 

@@ -28,7 +28,7 @@
  * v as far as the task's own waits tell, in us: the longest, but for the worst tenth, which is two of twenty at most. In
  * one pass, by keeping the three longest: the verifier walks through loops one round at a time.
  */
-static inline u32 spin_adaptive_estimate_us(const struct cosched_wait_history *history)
+COSCHED_APART u32 spin_adaptive_estimate_us(const struct cosched_wait_history *history COSCHED_NONNULL)
 {
 	u32 nr = history->nr_waits < COSCHED_WAIT_SAMPLES ? history->nr_waits : COSCHED_WAIT_SAMPLES;
 	u32 dropped = nr / COSCHED_SPIN_WORST_TENTH, first = 0, second = 0, third = 0, i;

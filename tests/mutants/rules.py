@@ -10,7 +10,7 @@ import builds
 import faults
 
 POLICIES = os.path.join(builds.ROOT, "policies")
-FUNCTION = re.compile(r"^static inline [^;{]*?(\w+)\([^;{]*?\)\n\{\n.*?^\}", re.MULTILINE | re.DOTALL)
+FUNCTION = re.compile(r"^(?:static inline|COSCHED_APART) [^;{]*?(\w+)\([^;{]*?\)\n\{\n.*?^\}", re.MULTILINE | re.DOTALL)
 MACRO = re.compile(r"^#define (\w+)((?:\(.*?\))?[ \t].*?[^\\])$", re.MULTILINE | re.DOTALL)
 
 
