@@ -227,7 +227,7 @@ fn every_kind_of_job_in_the_plan_is_measured_alone() {
     let args = ["--scenarios", "spin-2x2-t3-mixed,block-1x4", "--schedulers", "eevdf", "--repeats", "1"];
     let plan = succeed(bench(&[&["policies", "--dry-run"], args.as_slice()].concat()));
     let scenarios: Vec<&str> = plan.lines().map(|line| line.split(' ').next().unwrap()).collect();
-    let alone = ["spin-0-t3", "spin-0-200us-t3", "block-0", "block-0-awake"];
+    let alone = ["spin-0", "spin-0-200us", "block-0", "block-0-200us", "block-0-awake", "block-0-200us-awake"];
     let backwards: Vec<&str> = alone.into_iter().rev().collect();
     assert_eq!(scenarios, [&alone[..], &["spin-2x2-mixed-t3", "block-4"], &backwards].concat());
 }

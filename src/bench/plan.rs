@@ -21,7 +21,7 @@ pub struct Step {
     pub seed: u64,
 }
 
-/// Whether each kind of job that there is, by receiver, grain and threads, is measured alone.
+/// Whether each kind of job that there is, by receiver and grain, is measured alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
     Never,
@@ -81,7 +81,8 @@ pub fn plan(
     steps
 }
 
-/// One for each kind of job, and under the kernel's own scheduler one more if it sleeps: the CPUs awake.
+/// One for each kind of job. Under the kernel's own scheduler jobs that compute sleep too, and those that sleep run once
+/// more with the CPUs kept awake ([`Scenario::is_baseline_of`]).
 fn runs_alone(scenarios: &[Scenario], scheduler: &Contender, length: Duration) -> Vec<Step> {
     let mut kinds: Vec<Scenario> = Vec::new();
     for alone in scenarios.iter().flat_map(|scenario| (0..scenario.jobs).map(|job| scenario.alone(job))) {
@@ -90,6 +91,9 @@ fn runs_alone(scenarios: &[Scenario], scheduler: &Contender, length: Duration) -
         }
     }
     if *scheduler == Contender::KERNEL {
+        let asleep = kinds.iter().map(|kind| Scenario { receiver: Receiver::Block, ..*kind });
+        let new: Vec<Scenario> = asleep.filter(|kind| kind.compute_us(0) > 0 && !kinds.contains(kind)).collect();
+        kinds.extend(new);
         let sleepers: Vec<Scenario> = kinds.iter().filter(|kind| kind.receiver == Receiver::Block).copied().collect();
         kinds.extend(sleepers.into_iter().map(|kind| Scenario { awake: true, ..kind }));
     }
@@ -180,9 +184,9 @@ mod tests {
             first.map(|step| step.scenario.to_string()).collect()
         };
         assert_eq!(alone("spin-4,spin-2x2"), ["spin-0"]);
-        assert_eq!(alone("spin-2x2-mixed,spin-4,spin-2x1-200us"), ["spin-0", "spin-0-200us"]);
-        let awake = ["block-0-t2-awake", "block-0-200us-t2-awake"];
-        let both = [&["spin-0-t3", "block-0-t2", "block-0-200us-t2"][..], &awake].concat();
+        let computing = ["spin-0", "spin-0-200us", "block-0-200us", "block-0-200us-awake"];
+        assert_eq!(alone("spin-2x2-mixed,spin-4,spin-2x1-200us"), computing);
+        let both = ["spin-0", "block-0", "block-0-200us", "block-0-awake", "block-0-200us-awake"];
         assert_eq!(alone("spin-4-t3,block-2x2-mixed-t2"), both);
     }
 }

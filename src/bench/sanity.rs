@@ -42,11 +42,11 @@ pub fn baseline(runs: &[Run], alone: Scenario, tolerance: Tolerance) -> Option<B
     Some(Baseline { round_trips_per_cpu_s: most, doubt })
 }
 
-/// By scheduler, the runs of this job alone, with the CPUs kept awake or not: their name, places and spread.
+/// By scheduler, the runs of this job alone, in all ways that count: their name, places and spread.
 fn runs_alone(runs: &[Run], alone: Scenario) -> Vec<(String, Vec<usize>, Spread)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (place, run) in runs.iter().enumerate() {
-        if (Scenario { awake: false, ..run.step.scenario }) != alone {
+        if !run.step.scenario.is_baseline_of(alone) {
             continue;
         }
         let name = format!("{} under {}", run.step.scenario, run.step.scheduler);
@@ -143,6 +143,14 @@ mod tests {
         assert_eq!(best, Baseline { round_trips_per_cpu_s: 8_800.0, doubt: None });
         assert!(doubtful(&runs, Tolerance::of(true)).is_empty());
         assert_eq!(baseline(&runs, of("block-0"), Tolerance::of(true)), None);
+    }
+
+    #[test]
+    fn a_job_that_computes_is_held_against_itself_asleep() {
+        let asleep = run("block-0-5000us", "eevdf", &[(99.0, 98.0)]);
+        let runs = [run("spin-0-5000us", "eevdf", &[(99.0, 50.0)]), asleep, run("spin-0", "eevdf", &[(9.0, 70.0)])];
+        let most = |alone| baseline(&runs, of(alone), Tolerance::of(true)).unwrap().round_trips_per_cpu_s;
+        assert_eq!([most("spin-0-5000us"), most("block-0-5000us"), most("spin-0")], [98.0, 98.0, 70.0]);
     }
 
     #[test]

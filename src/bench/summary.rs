@@ -92,7 +92,7 @@ pub struct Row {
     /// The same on each node of the job.
     pub fairness_by_node: Vec<f64>,
     /// Round trips per CPU second of the job over the most that the same job makes alone on its nodes under any of the
-    /// schedulers.
+    /// schedulers; if it computes, spinning or asleep.
     pub efficiency: Option<f64>,
     /// Why this row cannot be believed; its ratios are absent then.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -318,9 +318,9 @@ mod tests {
     #[test]
     fn efficiency_is_relative_to_the_same_kind_of_job() {
         let runs = [
-            run("spin-0-t2", "eevdf", &[(9_000.0, 8_000.0)]),
-            run("spin-0-200us-t2", "eevdf", &[(4_000.0, 2_000.0)]),
-            run("spin-0", "eevdf", &[(16_000.0, 100.0)]),
+            run("spin-0", "eevdf", &[(9_000.0, 8_000.0)]),
+            run("spin-0-200us", "eevdf", &[(4_000.0, 2_000.0)]),
+            run("block-0", "eevdf", &[(16_000.0, 100.0)]),
             run("spin-2x1-mixed-t2", "dcs", &[(900.0, 4_000.0), (600.0, 1_500.0)]),
         ];
         let rows = rows(&runs, Jobs::Several, TIME);
@@ -328,8 +328,8 @@ mod tests {
             let Which { compute_us, threads, .. } = rows[place].which.clone().unwrap();
             (compute_us, threads, rows[place].efficiency.unwrap())
         };
-        assert_eq!([of(1), of(2)], [(0, 2, 1.0), (200, 2, 1.0)], "those alone themselves");
-        assert_eq!([of(3), of(4)], [(0, 2, 0.5), (200, 2, 0.75)]);
+        assert_eq!([of(0), of(1)], [(0, 1, 1.0), (200, 1, 1.0)], "those alone themselves");
+        assert_eq!([of(2), of(3)], [(0, 2, 0.5), (200, 2, 0.75)]);
     }
 
     #[test]
