@@ -210,16 +210,17 @@ fn what_is_wrong_leaves_nothing_behind() {
 fn the_plan_is_listed_and_not_carried_out() {
     let args = ["--scenarios", "spin-2x2,spin-8", "--schedulers", "eevdf,peer:x=/bin/false", "--repeats", "2"];
     let plan = succeed(bench(&[&["policies", "--dry-run", "--seconds", "3"], args.as_slice()].concat()));
-    let repeats = [
-        "spin-2x2 eevdf 3\nspin-2x2 x 3\nspin-8 x 3\nspin-8 eevdf 3\n",
-        "spin-2x2 x 3\nspin-2x2 eevdf 3\nspin-8 eevdf 3\nspin-8 x 3\n",
-    ];
-    let (first, last) = ("spin-0 eevdf 1\nspin-0 x 1\n", "spin-0 x 1\nspin-0 eevdf 1\n");
-    assert_eq!(plan, [first, repeats[0], repeats[1], last].concat());
+    let turn = |scheduler| format!("spin-2x2 {scheduler} 3\nspin-8 {scheduler} 3\n");
+    let alone = |scheduler| format!("spin-0 {scheduler} 1\n");
+    let (eevdf, x) = (turn("eevdf"), turn("x"));
+    assert_eq!(
+        plan,
+        [alone("eevdf"), eevdf.clone(), alone("x"), x.repeat(2), alone("x"), eevdf.clone(), alone("eevdf")].concat()
+    );
 
     let without =
         succeed(bench(&[&["policies", "--dry-run", "--without-alone", "--seconds", "3"], args.as_slice()].concat()));
-    assert_eq!(without, repeats.concat());
+    assert_eq!(without, [eevdf.clone(), x.repeat(2), eevdf].concat());
 }
 
 #[test]

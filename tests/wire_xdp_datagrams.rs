@@ -13,7 +13,6 @@ use scx_cosched::wire::key::{Key, NO_KEY};
 #[allow(dead_code)]
 #[path = "common/wire_packets.rs"]
 mod packets;
-#[allow(dead_code)]
 #[path = "common/random.rs"]
 mod random;
 #[path = "common/rules.rs"]

@@ -25,7 +25,7 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
     Never,
-    /// Under every scheduler, before everything else and at the end: what has changed meanwhile was no baseline.
+    /// Under every scheduler, before its first turn and after its last: what has changed meanwhile was no baseline.
     FirstAndLast,
 }
 
@@ -49,7 +49,8 @@ impl Repeats {
 
 /// Every scenario under every scheduler, as often as `repeats` has it, and the runs alone.
 ///
-/// Schedulers take turns, in one order and then in the other: what favours the first favours the last too.
+/// Schedulers take turns, in one order and then in the other: what favours the first favours the last too. Each does all of
+/// its turn at once, since to load one takes long, and in virtual time longer than to measure it.
 pub fn plan(
     scenarios: &[Scenario],
     schedulers: &[Contender],
@@ -58,26 +59,31 @@ pub fn plan(
     length: Duration,
 ) -> Vec<Step> {
     let others = schedulers.iter().filter(|scheduler| **scheduler != Contender::KERNEL);
-    let everybody = [&Contender::KERNEL].into_iter().chain(others);
-    let runs_alone: Vec<Step> = match alone {
-        Alone::Never => Vec::new(),
-        Alone::FirstAndLast => everybody.flat_map(|scheduler| runs_alone(scenarios, scheduler, length)).collect(),
-    };
-    let mut steps = runs_alone.clone();
+    let everybody: Vec<&Contender> = [&Contender::KERNEL].into_iter().chain(others).collect();
     let seeds: Vec<u64> = repeats.seeds.collect();
-    for (turn, seeds) in seeds.chunks(repeats.at_once).enumerate() {
-        for (place, &scenario) in scenarios.iter().enumerate() {
-            let of_one = |scheduler: &Contender| {
-                let step = |&seed: &u64| Step { scenario, scheduler: scheduler.clone(), length, seed };
-                seeds.iter().map(step).collect::<Vec<_>>()
+    let turns: Vec<&[u64]> = seeds.chunks(repeats.at_once).collect();
+    let mut steps = Vec::new();
+    for (turn, seeds) in turns.iter().enumerate() {
+        let mut order = everybody.clone();
+        if turn % 2 == 1 {
+            order.reverse();
+        }
+        for scheduler in order {
+            let runs_alone = match alone {
+                Alone::Never => Vec::new(),
+                Alone::FirstAndLast => runs_alone(scenarios, scheduler, length),
             };
-            match (turn + place) % 2 {
-                0 => steps.extend(schedulers.iter().flat_map(of_one)),
-                _ => steps.extend(schedulers.iter().rev().flat_map(of_one)),
+            if turn == 0 {
+                steps.extend(runs_alone.iter().cloned());
+            }
+            for &scenario in scenarios.iter().filter(|_| schedulers.contains(scheduler)) {
+                steps.extend(seeds.iter().map(|&seed| Step { scenario, scheduler: scheduler.clone(), length, seed }));
+            }
+            if turn + 1 == turns.len() {
+                steps.extend(runs_alone.into_iter().rev());
             }
         }
     }
-    steps.extend(runs_alone.into_iter().rev());
     steps
 }
 
@@ -167,12 +173,13 @@ mod tests {
     #[test]
     fn runs_alone_come_first_and_last_under_every_scheduler() {
         let steps = plan_of("spin-4,block-4");
-        let (first, rest) = steps.split_at(7);
-        let (middle, last) = rest.split_at(rest.len() - 7);
-        assert!(first.iter().chain(last).all(|step| is_alone(step) && step.length == ALONE_LONGEST));
-        assert!(!middle.iter().any(is_alone));
-        for scheduler in ["eevdf", "local", "dcs"] {
-            assert!([first, last].iter().all(|runs| runs.iter().any(|step| is(step, "spin-0", scheduler))));
+        for (scheduler, kinds) in [("eevdf", 3), ("local", 2), ("dcs", 2)] {
+            let own: Vec<&Step> = steps.iter().filter(|step| step.scheduler.to_string() == scheduler).collect();
+            let (first, rest) = own.split_at(kinds);
+            let (middle, last) = rest.split_at(rest.len() - kinds);
+            assert!(first.iter().chain(last).all(|step| is_alone(step) && step.length == ALONE_LONGEST), "{scheduler}");
+            assert!(!middle.iter().any(|step| is_alone(step)), "{scheduler}");
+            assert!(is(first[0], "spin-0", scheduler) && is(last[kinds - 1], "spin-0", scheduler));
         }
     }
 
