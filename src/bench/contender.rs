@@ -35,9 +35,16 @@ pub enum Contender {
     Peer { name: String, command: Vec<String> },
 }
 
+/// The preset whose jobs have rows.
+pub const GANG: &str = "gang";
+
 impl Contender {
     /// The kernel's own as it is: what all others are compared with.
     pub const KERNEL: Contender = Contender::Eevdf { slice_us: None };
+
+    pub fn is_gang(&self) -> bool {
+        matches!(self, Contender::Preset(name) if name.split('+').next() == Some(GANG))
+    }
 }
 
 impl fmt::Display for Contender {

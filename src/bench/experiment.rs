@@ -15,6 +15,7 @@ use super::progress::Progress;
 use super::protocol::{NodeReport, Rules};
 use super::runs::{Run, disturbed};
 use super::sanity::{Tolerance, doubtful};
+use super::scenario::Scenario;
 use super::stats::Figures;
 use super::summary::{Jobs, Summary, Total, costs, rows, totals};
 use super::table::{table, totals_table};
@@ -132,24 +133,36 @@ fn check_writable(file: &Path) -> Result<()> {
 }
 
 /// The scheduler of all kernels, and its rules.
+/// What is dropped of a run. Under gang the loader has to come upon the cgroups of its jobs before they have their rows.
+fn warm_up(scheduler: &Contender) -> Duration {
+    if scheduler.is_gang() { 6 * WARM_UP } else { WARM_UP }
+}
+
 struct Scheduled {
     contender: Contender,
+    /// Under gang a scenario has rows of its own.
+    scenario: Scenario,
     rules: Rules,
 }
 
 fn measure(coordinator: &mut Coordinator, scheduled: &mut Option<Scheduled>, step: &Step) -> Result<Run> {
     let rules = match scheduled {
-        Some(Scheduled { contender, rules }) if *contender == step.scheduler => rules.clone(),
+        Some(Scheduled { contender, scenario, rules })
+            if *contender == step.scheduler && *scenario == step.scenario =>
+        {
+            rules.clone()
+        }
         _ => {
             let rules = coordinator.schedule(&step.scheduler, step.scenario)?;
-            *scheduled = Some(Scheduled { contender: step.scheduler.clone(), rules: rules.clone() });
+            let (contender, scenario) = (step.scheduler.clone(), step.scenario);
+            *scheduled = Some(Scheduled { contender, scenario, rules: rules.clone() });
             rules
         }
     };
     let (scenario, length, seed) = (step.scenario, step.length, step.seed);
     let figures_of_pair = |nodes: &[NodeReport]| (0..scenario.jobs).map(|job| Figures::of(nodes, job)).collect();
     let figures = coordinator
-        .measure(Setup { scenario, warm_up: PHASES + WARM_UP, length, seed })
+        .measure(Setup { scenario, warm_up: PHASES + warm_up(&step.scheduler), length, seed })
         .and_then(|reports| reports.chunks(2).map(figures_of_pair).collect::<Result<Vec<Vec<_>>>>())
         .map(|pairs| pairs.concat())
         .with_context(|| format!("{} under {}", step.scenario, step.scheduler))?;

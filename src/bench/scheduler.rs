@@ -12,14 +12,13 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::cgroup::Cgroup;
-use super::child;
-use super::contender::Contender;
+use super::contender::{Contender, GANG};
 use super::protocol::Rules;
 use super::scenario::Layout;
+use super::{child, interrupt};
 use crate::presets::arguments;
 
 /// The preset whose jobs have rows.
-const GANG: &str = "gang";
 
 /// For loading, which takes some seconds in an emulated machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -86,6 +85,7 @@ impl Scheduler {
         }
         if self.loader.is_some() {
             ask(&[&["policy", "set", preset], as_strs(&changes).as_slice()].concat())?;
+            wait_for_hooks()?;
         } else {
             self.loader = Some(Loader::start(preset, &changes, layout)?);
         }
@@ -220,6 +220,25 @@ fn wait_for_state(wanted: &str, mut check: impl FnMut() -> Result<()>) -> Result
     })?;
     if !arrived {
         bail!("the kernel's scheduler class is '{}' and not '{wanted}' after {} s", state(), PATIENCE.as_secs());
+    }
+    Ok(())
+}
+
+/// Hooks stay for a while after the last policy that wants them, and the next one is not to pay for them.
+fn wait_for_hooks() -> Result<()> {
+    let settled = child::wait_until(Instant::now() + PATIENCE, || {
+        let status: Value = serde_json::from_str(&ask(&["status", "--json"])?).context("`status --json` is no JSON")?;
+        let attached = status["hooks"]["attached"].as_array().is_some_and(|hooks| !hooks.is_empty());
+        let wanted = status["policy"]["arrival"] != "none" && status["policy"]["arrival"] != GANG
+            || status["policy"]["wait"] != "busy";
+        let settled = wanted || !attached;
+        if !settled {
+            interrupt::sleep_until(Instant::now() + Duration::from_secs(2))?;
+        }
+        Ok(settled)
+    })?;
+    if !settled {
+        bail!("the policy wants no hooks, and some are still attached after {} s", PATIENCE.as_secs());
     }
     Ok(())
 }
