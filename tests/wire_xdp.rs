@@ -10,7 +10,6 @@ use random::Random;
 #[allow(dead_code)]
 #[path = "common/wire_packets.rs"]
 mod packets;
-#[allow(dead_code)]
 #[path = "common/random.rs"]
 mod random;
 #[path = "common/rules.rs"]
