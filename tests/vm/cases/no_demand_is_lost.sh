@@ -8,12 +8,11 @@
 . "$(dirname -- "$0")/../case.sh"
 
 # soon PRESET [FLAG]...: a round trip takes 25 ms at most. In virtual time it takes 0.2 to 0.4; and under local 67
-# mostly and up to 147, since its receiver waits for its turn. One of the 16 of a kind may: of some 400 round trips one
-# waited for its turn (120 and 260 ms, no demand denied), and why is not known yet.
+# mostly and up to 147, since its receiver waits for its turn.
 soon() {
 	scx_cosched policy set "$@"
 	# shellcheck disable=SC2046
-	"$tests/messages" 16 25-1 $(printf '%s/33 then ' tcp4/poll0 udp6/epoll0 tcp6/select0) stream/spin/33 ||
+	"$tests/messages" 16 25 $(printf '%s/33 then ' tcp4/poll0 udp6/epoll0 tcp6/select0) stream/spin/33 ||
 		fail "a message did not run its receiver"
 }
 
