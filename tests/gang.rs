@@ -73,7 +73,7 @@ proptest! {
     fn the_row_of_a_job_is_the_same_in_every_version(rows in 1..=u32::MAX, job: u64) {
         // Fibonacci hashing: 2^64 over the golden ratio. Nodes of two versions must not disagree.
         let hash = job.wrapping_mul(11_400_714_819_323_198_485) >> 32;
-        prop_assert_eq!(u64::from(gang_row_of(&policy(MS, rows), job)), hash * u64::from(rows) >> 32);
+        prop_assert_eq!(u64::from(gang_row_of(&policy(MS, rows), job)), (hash * u64::from(rows)) >> 32);
     }
 
     #[test]
