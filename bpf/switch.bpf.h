@@ -181,9 +181,9 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving && !tctx->park ? BOOST_RESUMED :
 												     BOOST_NONE;
 	/*
-	 * A change of the task's properties takes it off its CPU and puts it back as if it slept: sched_setaffinity() does, and
-	 * the kernel itself when a task is preempted inside one of our hooks. It goes on in the same slice, so it is boosted
-	 * still, or the rest would count as a turn of the fair order. A sleep ends the boost when the task wakes.
+	 * A change of the task's properties takes it off its CPU and puts it back as if it slept: sched_setaffinity() does,
+	 * and the kernel itself when a task is preempted inside one of our hooks. The slice goes on and stays a boost, or the
+	 * rest would count as a turn of the fair order. After a sleep the wake-up ends the boost.
 	 */
 	if (runnable)
 		tctx->boosted = 0;

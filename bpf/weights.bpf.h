@@ -84,9 +84,9 @@ static u32 task_weight(const struct task_struct *p)
 
 /*
  * Adds @weight, which may be negative, to the sum of @group on @cpu, and carries it up where that matters. The root's
- * sum is the CPU's own.
+ * sum is the CPU's own. A global function: its loop is verified once. Such a function has to return a number.
  */
-COSCHED_APART int change_load(struct cpu_ctx *cctx __arg_nonnull, u32 group, s32 cpu, s32 weight)
+__noinline int change_load(struct cpu_ctx *cctx __arg_nonnull, u32 group, s32 cpu, s32 weight)
 {
 	u32 depth;
 
@@ -113,8 +113,11 @@ COSCHED_APART int change_load(struct cpu_ctx *cctx __arg_nonnull, u32 group, s32
 	return 0;
 }
 
-/* The weight of a task of @weight in @group against everything else on @cpu, in 1 / 2^WEIGHT_SHIFT. At least 1. */
-COSCHED_APART u64 effective_weight(u32 group, u32 weight, s32 cpu)
+/*
+ * The weight of a task of @weight in @group against everything else on @cpu, in 1 / 2^WEIGHT_SHIFT. At least 1. A
+ * global function, as above.
+ */
+__noinline u64 effective_weight(u32 group, u32 weight, s32 cpu)
 {
 	u64 effective = (u64)weight << WEIGHT_SHIFT;
 	u32 depth;

@@ -17,7 +17,7 @@
 
 /*
  * A function with many paths. The verifier walks through a static function once for each path to each of its calls, and
- * through a global one once, whatever calls it: loading the scheduler took three times as long without this.
+ * through a global one once for each program: loading the scheduler took twice as long without this.
  */
 #ifdef __bpf__
 #define COSCHED_APART		__attribute__((noinline))

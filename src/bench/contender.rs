@@ -43,7 +43,7 @@ impl Contender {
     pub const KERNEL: Contender = Contender::Eevdf { slice_us: None };
 
     pub fn is_gang(&self) -> bool {
-        matches!(self, Contender::Preset(name) if name.split('+').next() == Some(GANG))
+        matches!(self, Contender::Preset(name) if arguments(name).0 == GANG)
     }
 }
 

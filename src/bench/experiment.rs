@@ -132,12 +132,12 @@ fn check_writable(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The scheduler of all kernels, and its rules.
-/// What is dropped of a run. Under gang the loader has to come upon the cgroups of its jobs before they have their rows.
+/// What is dropped of a run. Under gang the loader has to find the cgroups of the jobs before these have their rows.
 fn warm_up(scheduler: &Contender) -> Duration {
     if scheduler.is_gang() { 6 * WARM_UP } else { WARM_UP }
 }
 
+/// The scheduler of all kernels, and its rules.
 struct Scheduled {
     contender: Contender,
     /// Under gang a scenario has rows of its own.

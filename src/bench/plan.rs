@@ -49,8 +49,8 @@ impl Repeats {
 
 /// Every scenario under every scheduler, as often as `repeats` has it, and the runs alone.
 ///
-/// Schedulers take turns, in one order and then in the other: what favours the first favours the last too. Each does all of
-/// its turn at once, since to load one takes long, and in virtual time longer than to measure it.
+/// Schedulers take turns, in one order and then in the other: what favours the first favours the last too. A turn has
+/// all scenarios, since to load a scheduler takes long, and in virtual time longer than to measure it.
 pub fn plan(
     scenarios: &[Scenario],
     schedulers: &[Contender],
@@ -87,8 +87,8 @@ pub fn plan(
     steps
 }
 
-/// One for each kind of job. Under the kernel's own scheduler jobs that compute sleep too, and those that sleep run once
-/// more with the CPUs kept awake ([`Scenario::is_baseline_of`]).
+/// One for each kind of job. Under the kernel's own scheduler a job that computes runs asleep too, and one that sleeps
+/// also with the CPUs kept awake ([`Scenario::is_baseline_of`]).
 fn runs_alone(scenarios: &[Scenario], scheduler: &Contender, length: Duration) -> Vec<Step> {
     let mut kinds: Vec<Scenario> = Vec::new();
     for alone in scenarios.iter().flat_map(|scenario| (0..scenario.jobs).map(|job| scenario.alone(job))) {

@@ -58,15 +58,15 @@ impl Scenario {
         Scenario { receiver, jobs: 1, competitors, grain: Grain::Uniform(0), threads: 1, awake: false }
     }
 
-    /// A job of this scenario with the nodes to itself, and with one thread on each: what its efficiency is relative to.
-    /// The threads of a job that has more of them than CPUs are not alone: they wait for each other's turns.
+    /// A job of this scenario with the nodes to itself, and with one thread on each: its efficiency is relative to
+    /// that. If a job has more threads than CPUs, they are not alone: they wait for each other's turns.
     pub fn alone(self, job: usize) -> Scenario {
         Scenario { jobs: 1, competitors: 0, threads: 1, grain: Grain::Uniform(self.compute_us(job)), ..self }
     }
 
-    /// May a job make as much of its CPU time as this one makes, of the one that is `alone`? The CPUs may be awake or not. And
-    /// one that computes and spins alone uses half of its time to wait for its peer's computing, of which some wait
-    /// rules free it: so it is held against the same job asleep.
+    /// Is this a baseline of the job `alone`? Whether the CPUs are kept awake makes no difference. If the job computes,
+    /// whether it spins or sleeps makes none either: a spinning job uses half of its CPU time to wait for its peer's
+    /// computing, and beside others some wait rules save it that.
     pub fn is_baseline_of(self, alone: Scenario) -> bool {
         let receiver = if alone.compute_us(0) > 0 { alone.receiver } else { self.receiver };
         Scenario { awake: false, receiver, ..self } == alone

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -16,9 +16,7 @@ use super::contender::{Contender, GANG};
 use super::protocol::Rules;
 use super::scenario::Layout;
 use super::{child, interrupt};
-use crate::presets::arguments;
-
-/// The preset whose jobs have rows.
+use crate::presets::{arguments, changed};
 
 /// For loading, which takes some seconds in an emulated machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -85,7 +83,9 @@ impl Scheduler {
         }
         if self.loader.is_some() {
             ask(&[&["policy", "set", preset], as_strs(&changes).as_slice()].concat())?;
-            wait_for_hooks()?;
+            if !changed(name).map_err(Error::msg)?.needs_hooks() {
+                wait_until_hooks_rest()?;
+            }
         } else {
             self.loader = Some(Loader::start(preset, &changes, layout)?);
         }
@@ -225,19 +225,16 @@ fn wait_for_state(wanted: &str, mut check: impl FnMut() -> Result<()>) -> Result
 }
 
 /// Hooks stay for a while after the last policy that wants them, and the next one is not to pay for them.
-fn wait_for_hooks() -> Result<()> {
-    let settled = child::wait_until(Instant::now() + PATIENCE, || {
+fn wait_until_hooks_rest() -> Result<()> {
+    let rest = child::wait_until(Instant::now() + PATIENCE, || {
         let status: Value = serde_json::from_str(&ask(&["status", "--json"])?).context("`status --json` is no JSON")?;
-        let attached = status["hooks"]["attached"].as_array().is_some_and(|hooks| !hooks.is_empty());
-        let wanted = status["policy"]["arrival"] != "none" && status["policy"]["arrival"] != GANG
-            || status["policy"]["wait"] != "busy";
-        let settled = wanted || !attached;
-        if !settled {
+        let rest = status["hooks"]["attached"].as_array().is_some_and(Vec::is_empty);
+        if !rest {
             interrupt::sleep_until(Instant::now() + Duration::from_secs(2))?;
         }
-        Ok(settled)
+        Ok(rest)
     })?;
-    if !settled {
+    if !rest {
         bail!("the policy wants no hooks, and some are still attached after {} s", PATIENCE.as_secs());
     }
     Ok(())
