@@ -124,7 +124,8 @@ int BPF_PROG(on_readable, struct sock *sk)
 /*
  * A program of its own, since a sender to a Unix socket is here as itself and not in a softirq. While it is, or has been
  * preempted here, the kernel does not run the same program again on this CPU, and packets would go unnoticed. As it is,
- * other messages to Unix sockets may (park.bpf.h).
+ * other messages to Unix sockets may, and packets if it is preempted in the few instructions that it spends in
+ * on_readable (park.bpf.h). The tracepoint in sock_def_readable() is no better: in Linux 7.3 it can be preempted too.
  */
 SEC("fentry/sock_def_readable")
 int BPF_PROG(on_unix_readable, struct sock *sk)
