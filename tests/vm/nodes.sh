@@ -32,6 +32,11 @@ everywhere() {
 	wait $far || die "node ${nodes[1]}: '$1' failed"
 }
 
+# there COMMAND: run this line of shell on node 1
+there() {
+	if (( NODES == 2 )); then mpi-remote "${nodes[1]}" "$1"; else sh -c "$1"; fi
+}
+
 # schedule [FLAG...]: by the kernel's own scheduler on both nodes, or by scx_cosched with these flags
 schedule() {
 	unload

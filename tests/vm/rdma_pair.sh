@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# What the cases of RDMA between two VMs share: sourced by each. Node 0 goes on, and both have a device that is open.
+# What the cases and the benchmark of RDMA between two nodes share: sourced by each. Node 0 goes on, and both have a device
+# that is open. In one VM they share it.
 set -Eeuo pipefail
 # shellcheck source=common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -11,12 +12,12 @@ mkdir -p /run/bin
 install target/release/scx_cosched "$here"/mpi-{remote,task} /run/bin/
 export PATH=/run/bin:$PATH
 cp -a "$RDMA/." /
-soft_roce eth0
 # shellcheck source=nodes.sh
 . "$here/nodes.sh"
+soft_roce "$interface"
 meet
 far=${nodes[1]}
-everywhere "(exec setsid sleep 1000 </dev/infiniband/uverbs0 >/dev/null 2>&1) &"
+everywhere "(exec setsid sleep infinity </dev/infiniband/uverbs0 >/dev/null 2>&1) &"
 
 # observe [FLAG...]: by scx_cosched with these flags on both nodes, with its hooks on RDMA
 observe() {
