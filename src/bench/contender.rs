@@ -45,6 +45,13 @@ impl Contender {
     pub fn is_gang(&self) -> bool {
         matches!(self, Contender::Preset(name) if arguments(name).0 == GANG)
     }
+
+    /// Does it have the nodes of a job agree, more or less, on when it runs? That takes it a while, and how their turns
+    /// stood at first matters little after it.
+    pub fn coordinates(&self) -> bool {
+        let Contender::Preset(name) = self else { return false };
+        self.is_gang() || presets::changed(name).is_ok_and(|policy| policy.needs_hooks())
+    }
 }
 
 impl fmt::Display for Contender {

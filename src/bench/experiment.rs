@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! An experiment from its plan to its table and its file of results.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use super::runs::{Run, disturbed};
 use super::sanity::{Tolerance, doubtful};
 use super::scenario::Scenario;
 use super::stats::Figures;
-use super::summary::{Jobs, Summary, Total, costs, rows, totals};
+use super::summary::{Jobs, Row, Summary, Total, costs, rows, totals};
 use super::table::{table, totals_table};
 use super::testbed::Testbed;
 use super::{interrupt, machine};
@@ -25,6 +26,9 @@ use crate::report;
 
 /// From the last worker's beginning to the first measurement: how the processes start is not what they are like.
 const WARM_UP: Duration = Duration::from_millis(500);
+/// Gates look back two seconds (policies/window.h), and under gang the loader has to find the cgroups of the jobs before
+/// these have their rows. The first two seconds of a spinning pair under dcs-sb make 8% less than what comes then.
+const AGREEMENT: Duration = Duration::from_secs(3);
 
 /// What to measure, and where.
 pub struct Experiment<'a> {
@@ -111,7 +115,10 @@ impl Experiment<'_> {
         println!(
             "Medians of {} runs of {} s, which begin at random phases; max is that of all. Testbed {}, kernel {}, clock \
              source {clock}.",
-            summary.repeats, summary.seconds, summary.testbed, summary.kernel
+            numbers(&summary.results),
+            summary.seconds,
+            summary.testbed,
+            summary.kernel
         );
         println!("{}", what_time(summary));
         println!(
@@ -132,9 +139,9 @@ fn check_writable(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is dropped of a run. Under gang the loader has to find the cgroups of the jobs before these have their rows.
+/// What is dropped of a run.
 fn warm_up(scheduler: &Contender) -> Duration {
-    if scheduler.is_gang() { 6 * WARM_UP } else { WARM_UP }
+    if scheduler.coordinates() { AGREEMENT } else { WARM_UP }
 }
 
 /// The scheduler of all kernels, and its rules.
@@ -173,6 +180,12 @@ fn measure(coordinator: &mut Coordinator, scheduled: &mut Option<Scheduled>, ste
 /// takes for ever.
 fn again(doubtful: Vec<usize>, runs: usize) -> Vec<usize> {
     doubtful.into_iter().take(runs.div_ceil(4)).collect()
+}
+
+/// How many runs the medians of the rows with competitors are of: "15", or "8 or 15".
+fn numbers(rows: &[Row]) -> String {
+    let all: BTreeSet<usize> = rows.iter().filter(|row| row.competitors > 0).map(|row| row.runs.len()).collect();
+    all.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ")
 }
 
 /// What a second is.

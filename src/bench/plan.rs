@@ -34,16 +34,27 @@ pub enum Alone {
 pub struct Repeats {
     /// One for each repeat.
     pub seeds: Range<u64>,
-    /// How many repeats a scheduler does before the next one has its turn. With 1, a machine that gets slower meanwhile
-    /// is slower for all of them. In virtual time none does, and to load a scheduler takes longer than to measure it.
-    pub at_once: usize,
+    /// How many of them are for schedulers that have the nodes agree ([`Contender::coordinates`]). Their runs take longer, and
+    /// differ less.
+    pub coordinated: usize,
+    /// In how many turns. With one for each repeat, a machine that gets slower meanwhile is slower for all schedulers. In
+    /// virtual time none does, and to load a scheduler takes longer than to measure it.
+    pub turns: usize,
 }
 
 impl Repeats {
     /// In virtual time each scheduler has two turns.
     pub fn new(seeds: Range<u64>, time_is_virtual: bool) -> Repeats {
-        let half = (seeds.end - seeds.start).div_ceil(2) as usize;
-        Repeats { at_once: if time_is_virtual { half.max(1) } else { 1 }, seeds }
+        let number = (seeds.end - seeds.start) as usize;
+        Repeats { turns: if time_is_virtual { number.min(2) } else { number }, coordinated: number, seeds }
+    }
+
+    /// What `scheduler` measures in this turn.
+    fn of_turn(&self, turn: usize, scheduler: &Contender) -> Range<u64> {
+        let all = self.seeds.end - self.seeds.start;
+        let number = if scheduler.coordinates() { all.min(self.coordinated as u64) } else { all };
+        let up_to = |turn: usize| self.seeds.start + (number * turn as u64).div_ceil(self.turns as u64);
+        up_to(turn)..up_to(turn + 1)
     }
 }
 
@@ -60,10 +71,8 @@ pub fn plan(
 ) -> Vec<Step> {
     let others = schedulers.iter().filter(|scheduler| **scheduler != Contender::KERNEL);
     let everybody: Vec<&Contender> = [&Contender::KERNEL].into_iter().chain(others).collect();
-    let seeds: Vec<u64> = repeats.seeds.collect();
-    let turns: Vec<&[u64]> = seeds.chunks(repeats.at_once).collect();
     let mut steps = Vec::new();
-    for (turn, seeds) in turns.iter().enumerate() {
+    for turn in 0..repeats.turns {
         let mut order = everybody.clone();
         if turn % 2 == 1 {
             order.reverse();
@@ -77,9 +86,10 @@ pub fn plan(
                 steps.extend(runs_alone.iter().cloned());
             }
             for &scenario in scenarios.iter().filter(|_| schedulers.contains(scheduler)) {
-                steps.extend(seeds.iter().map(|&seed| Step { scenario, scheduler: scheduler.clone(), length, seed }));
+                let seeds = repeats.of_turn(turn, scheduler);
+                steps.extend(seeds.map(|seed| Step { scenario, scheduler: scheduler.clone(), length, seed }));
             }
-            if turn + 1 == turns.len() {
+            if turn + 1 == repeats.turns {
                 steps.extend(runs_alone.into_iter().rev());
             }
         }
@@ -168,6 +178,23 @@ mod tests {
         let wanted = ["eevdf 0", "eevdf 1", "local 0", "local 1", "local 2", "eevdf 2"];
         assert_eq!(order(Repeats::new(0..3, true)), wanted);
         assert_eq!(order(Repeats::new(0..2, false)), ["eevdf 0", "local 0", "local 1", "eevdf 1"]);
+    }
+
+    #[test]
+    fn schedulers_that_have_the_nodes_agree_may_do_with_fewer() {
+        let Contenders(schedulers) = "eevdf,local,dcs,gang".parse().unwrap();
+        let Scenarios(scenarios) = "spin-4".parse().unwrap();
+        for time_is_virtual in [true, false] {
+            let repeats = Repeats { coordinated: 3, ..Repeats::new(10..15, time_is_virtual) };
+            let steps = plan(&scenarios, &schedulers, Alone::Never, repeats, Duration::from_secs(2));
+            let seeds = |name| -> Vec<u64> {
+                steps.iter().filter(|step| is(step, "spin-4", name)).map(|step| step.seed).collect()
+            };
+            assert_eq!(seeds("eevdf"), [10, 11, 12, 13, 14]);
+            assert_eq!(seeds("local"), seeds("eevdf"), "it does not");
+            assert_eq!(seeds("dcs"), [10, 11, 12]);
+            assert_eq!(seeds("gang"), seeds("dcs"));
+        }
     }
 
     #[test]
