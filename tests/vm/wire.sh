@@ -1,4 +1,4 @@
-# What the cases of epochs on the wire share: sourced by each after case.sh, in the guest.
+# What the cases of epochs on the wire and bench-wire share: sourced by each after case.sh or nodes.sh, in the guest.
 # shellcheck shell=bash disable=SC2034,SC2154
 
 near=10.77.1.1 far=10.77.1.2
