@@ -61,6 +61,7 @@ unit: build
 vm-test: build
 	tests/vm/selftest
 	tests/vm/suite
+	tests/vm/bench-regress --short
 
 soak: build
 	COSCHED_SOAK=1 tests/vm/suite parked_tasks_lose_no_message switches_policies_under_load
