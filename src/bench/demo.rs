@@ -39,8 +39,8 @@ pub struct DemoArgs {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "spin,block")]
     receivers: Vec<Receiver>,
 
-    /// Measurements of each kind [default: 15, and 8 under schedulers that have the nodes agree, since these differ less;
-    /// with testbed two 3].
+    /// Measurements of each kind [default: 15, and 8 under schedulers that have the nodes agree, since these differ
+    /// less; with testbed two 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeats: Option<u16>,
 

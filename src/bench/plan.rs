@@ -34,11 +34,11 @@ pub enum Alone {
 pub struct Repeats {
     /// One for each repeat.
     pub seeds: Range<u64>,
-    /// How many of them are for schedulers that have the nodes agree ([`Contender::coordinates`]). Their runs take longer, and
-    /// differ less.
+    /// How many of them are for schedulers that have the nodes agree ([`Contender::coordinates`]). Their runs take
+    /// longer, and differ less.
     pub coordinated: usize,
-    /// In how many turns. With one for each repeat, a machine that gets slower meanwhile is slower for all schedulers. In
-    /// virtual time none does, and to load a scheduler takes longer than to measure it.
+    /// In how many turns. With one for each repeat, a machine that gets slower meanwhile is slower for all schedulers.
+    /// In virtual time none does, and to load a scheduler takes longer than to measure it.
     pub turns: usize,
 }
 
@@ -85,9 +85,9 @@ pub fn plan(
             if turn == 0 {
                 steps.extend(runs_alone.iter().cloned());
             }
+            let seeds = repeats.of_turn(turn, scheduler);
             for &scenario in scenarios.iter().filter(|_| schedulers.contains(scheduler)) {
-                let seeds = repeats.of_turn(turn, scheduler);
-                steps.extend(seeds.map(|seed| Step { scenario, scheduler: scheduler.clone(), length, seed }));
+                steps.extend(seeds.clone().map(|seed| Step { scenario, scheduler: scheduler.clone(), length, seed }));
             }
             if turn + 1 == repeats.turns {
                 steps.extend(runs_alone.into_iter().rev());
@@ -97,8 +97,8 @@ pub fn plan(
     steps
 }
 
-/// One for each kind of job. Under the kernel's own scheduler a job that computes runs asleep too, and one that sleeps
-/// also with the CPUs kept awake ([`Scenario::is_baseline_of`]).
+/// One for each kind of job. Under the kernel's own scheduler a job that computes is also measured asleep, and a job
+/// that sleeps also with the CPUs kept awake ([`Scenario::is_baseline_of`]).
 fn runs_alone(scenarios: &[Scenario], scheduler: &Contender, length: Duration) -> Vec<Step> {
     let mut kinds: Vec<Scenario> = Vec::new();
     for alone in scenarios.iter().flat_map(|scenario| (0..scenario.jobs).map(|job| scenario.alone(job))) {

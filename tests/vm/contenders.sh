@@ -5,6 +5,20 @@ default_schedulers=alone,eevdf,eevdf+slice-us=20000,peer,local,dcs+wait=busy,dcs
 # number NAME VALUE: fail unless it is a whole number from 1 to 99
 number() { [[ $2 =~ ^[1-9][0-9]?$ ]] || die "$1 wants a whole number from 1 to 99, not '$2'"; }
 
+# choose_testbed NAME: sets vms to what "run" is to be told, and real if its time is. Before it, real and prices are as
+# the options have them.
+choose_testbed() {
+	case $1 in
+		two) vms=(--nodes 2) real=yes ;;
+		one) vms=(--cpus 2) ;;
+		*) die "--testbed: no '$1' (it is one or two)" ;;
+	esac
+	[[ -z $real ]] || (( ${#prices[@]} == 0 )) || die "prices are of virtual time: not with --real or --testbed two"
+	[[ -z $real ]] || return 0
+	vms+=(--virtual "${prices[@]}")
+	export VIRTUAL=1
+}
+
 # read_contenders LIST: sets contenders to what contend() in nodes.sh takes
 read_contenders() {
 	local contender list peer

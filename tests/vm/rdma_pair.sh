@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# What the cases and the benchmark of RDMA between two nodes share: sourced by each. Node 0 goes on, and both have a device
-# that is open. In one VM they share it.
+# What the cases and the benchmark of RDMA between two nodes share: sourced by each. Node 0 goes on, and both have a
+# device that is open. In one VM they share it.
 set -Eeuo pipefail
 # shellcheck source=common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"

@@ -1,9 +1,9 @@
 #!/bin/bash
-# A message gets its receiver to run, beside 4 hogs on each CPU. Where the gate has no reason to refuse, its receiver runs
-# at once; under every gate, and with as many messages as there can be, none is forgotten.
+# A message gets its receiver to run, beside 4 hogs on each CPU. Where the gate has no reason to refuse, its receiver
+# runs at once; under every gate, and with as many messages as there can be, none is forgotten.
 #
-# It has no reason with a message every 133 ms: a receiver that is boosted keeps its CPU for a slice of 20 ms at most, and
-# its fair share of that time is 27. With one every 33 ms it has had 98 of the first 160 ms, and the gate has it wait
+# It has no reason with a message every 133 ms: a receiver that is boosted keeps its CPU for a slice of 20 ms at most,
+# and its fair share of that time is 27. With one every 33 ms it has had 98 of the first 160 ms, and the gate has it wait
 # until the others have caught up.
 #
 # The receivers ask again and again: one that sleeps comes first when it wakes up, whoever counts its messages. They are
