@@ -59,12 +59,11 @@ static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 /* Is a task of @weight in @group no worse off on @cpu than on @other? A global function: its loops are verified once. */
 __noinline int is_no_worse_off(u32 group, u32 weight, s32 cpu, s32 other)
 {
-	struct cpu_ctx *here = cpu_ctx_of(cpu), *there = cpu_ctx_of(other);
+	struct standing standing = {};
 
-	if (!here || !there)
-		return 0;
-	return cosched_move_pays(share_of_newcomer(group, weight, here, cpu),
-				 share_of_weight(effective_weight(group, weight, other), there->weight_sum));
+	stand(group, weight, 0, other, &standing);
+	return cosched_move_pays(share_of_newcomer(group, weight, cpu),
+				 fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective, root_weight(other)));
 }
 
 /* Takes a task that waits on the CPU @other, and that is no worse off on @cpu. A global function, as above. */
@@ -82,7 +81,7 @@ __noinline int pull_from(s32 other, s32 cpu)
 		if (!tctx || tctx->park || (s64)(now - tctx->stays_until) < 0)
 			continue;
 		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
-		    !is_no_worse_off(tctx->sum_group, tctx->sum_weight, cpu, other))
+		    !is_no_worse_off(tctx->order_group, tctx->weight, cpu, other))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
 			tctx->stays_until = now + STAY_NS;

@@ -24,7 +24,7 @@ static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
 {
 	u64 used_ns = now - cctx->curr_slice_since;
 
-	return cctx->curr_scale && (s64)used_ns > 0 && used_ns < cctx->curr_slice_ns ? cctx->curr_slice_ns - used_ns : 0;
+	return cctx->curr_effective && (s64)used_ns > 0 && used_ns < cctx->curr_slice_ns ? cctx->curr_slice_ns - used_ns : 0;
 }
 
 /* Messages of the connection of @sk come along this flow; false if it has no addresses. */

@@ -22,7 +22,6 @@
 	X(preemptions,         "Times a waking task preempted by the fair order, without a boost") \
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\
 	X(pulls,               "Tasks that a busy CPU took from the queue of a busier one")	\
-	X(overdue,             "Tasks taken out of order because they had waited too long")	\
 	X(endpoints_full,      "Sockets and RDMA queues that could not be tracked for want of memory") \
 	X(groups_full,         "Cgroups that count as part of their parent for want of a place")	\
 	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")	\

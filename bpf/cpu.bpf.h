@@ -8,16 +8,14 @@
 
 struct cpu_ctx {
 	/* The fair order (fair.bpf.h). */
-	u64 vtime_now;		/* the fair clock: the least vtime of what is runnable here */
-	u64 share_clock;	/* ns of CPU that a task of weight 100 should have had here */
-	u64 share_at;		/* when share_clock was last advanced */
+	struct cosched_share_clock shares;
 	u32 nr_runnable;
-	u64 weight_sum;		/* of what is runnable here, at the root of the tree of cgroups */
-	u64 vtime_sum;		/* of what is runnable here; wraps, and so do all sums and differences with it */
+	u32 newcomers;		/* of those, who have not run yet since they came */
+	u64 refreshed_at;	/* when the last in the queue was looked at */
 
 	/* The running task, for whoever asks whether a boost over it is fair. */
-	u64 curr_scale;		/* vtime_scale(); 0: idle, or not ours */
-	u64 curr_vtime;		/* at curr_since */
+	u64 curr_effective;	/* its effective weight (groups.bpf.h); 0: idle, or not ours */
+	u64 curr_key;		/* its place in the order at curr_since */
 	u64 curr_since;
 	u64 curr_slice_since;	/* when its slice began, or would have, had it not been interrupted */
 	u64 curr_slice_ns;
@@ -28,7 +26,6 @@ struct cpu_ctx {
 	u32 curr_talks;		/* messages have arrived for it, some time or other */
 	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
 	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
-	u64 overdue_at;		/* when nobody in the queue had waited too long, at the last look (dispatch.bpf.h) */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
 	u64 epoch_id;		/* task_id of the task that runs in this epoch */
@@ -36,15 +33,12 @@ struct cpu_ctx {
 
 	/* Demand (demand.bpf.h). */
 	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
-	u64 boosted_ns;		/* CPU time by which boosts are ahead of the fair order (demand.bpf.h) */
-	u32 starving;		/* boosts wait until the fair order has had its turn */
+	struct cosched_loan loan;	/* what boosts have had more than the fair order */
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
 
 	/* Balance (balance.bpf.h). */
 	u32 load;		/* how many were runnable here of late (policies/balance.h) */
 	u64 balance_at;		/* when this CPU looks for a busier one next */
-
-	u32 policy_seen;	/* policy_now when debts in this CPU's queue were last forgiven (fair.bpf.h) */
 
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
 	u32 unpark;		/* a task in this CPU's queue is parked no longer, and not yet back in its place */

@@ -20,29 +20,6 @@
 #ifndef COSCHED_DEMAND_BPF_H
 #define COSCHED_DEMAND_BPF_H
 
-/*
- * Boosts may have this many times the CPU time of the fair order. Once they are that many slices ahead, the fair order
- * has one whole slice. It is what keeps `always` from starving a task until the kernel's watchdog throws the
- * scheduler out: among n others, a task waits for n * (MAX_BOOSTED_SLICES + 1) slices at most.
- */
-#define MAX_BOOSTED_SLICES 8
-
-/* A task has run for @ran_ns on @cctx's CPU, because of a boost or in the fair order. */
-static void balance_boosts(struct cpu_ctx *cctx, bool boosted, u64 ran_ns)
-{
-	u64 repaid_ns = MAX_BOOSTED_SLICES * ran_ns;
-
-	if (boosted)
-		cctx->boosted_ns += ran_ns;
-	else
-		cctx->boosted_ns = cctx->boosted_ns > repaid_ns ? cctx->boosted_ns - repaid_ns : 0;
-
-	if (cctx->boosted_ns >= MAX_BOOSTED_SLICES * current_policy()->slice_ns)
-		cctx->starving = 1;
-	else if (!cctx->boosted_ns)
-		cctx->starving = 0;
-}
-
 /* Is the arrival of a message a demand by itself? Under the other rules the pulse or the order sees to it. */
 static bool arrivals_demand(void)
 {
@@ -57,37 +34,34 @@ static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy 
 
 	if (policy->residual_slice && tctx->message_slice_ns && tctx->message_slice_ns < slice_ns)
 		slice_ns = tctx->message_slice_ns;
-	return slice_ns > MIN_REST_NS ? slice_ns : MIN_REST_NS;
+	return slice_ns > FAIR_LEAST_SLICE_NS ? slice_ns : FAIR_LEAST_SLICE_NS;
 }
 
 /* What the gate is to know of @tctx, which has a demand on @cctx's CPU. */
-static void describe_demand(struct cosched_demand *demand, const struct task_ctx *tctx, const struct cpu_ctx *cctx,
+static void describe_demand(struct cosched_demand *demand, struct task_ctx *tctx, const struct cpu_ctx *cctx,
 			    const struct cosched_policy *policy, u64 now)
 {
-	u64 scale = vtime_scale(tctx, cctx);
+	s32 cpu = tctx->order_cpu;
+	s64 lead = note_standing(tctx, cpu);
 
 	demand->now_ns = now;
 	demand->last_boost_ns = tctx->last_boost_ns;
-	demand->receiver_ran_ns = (s64)(tctx->vtime - cctx->vtime_now);
-	demand->running_ran_ns = others_lead(tctx, cctx);
-	demand->nr_runnable = cctx->nr_runnable;
+	account_describe(demand, lead, tctx->effective, root_weight(cpu), cctx->nr_runnable, is_in_order(tctx));
 	demand->denied = tctx->denied;
-	demand->scale = scale < ~0U ? scale : ~0U;
-	demand->max_lead_ns = max_debt(cctx);
 	demand->message_epoch = tctx->message_epoch;
 	demand->node_epoch = cctx->epoch;
 	demand->node_quiet = !cctx->curr_talks;
 	if (policy->gate == COSCHED_GATE_AUTO) {
 		struct cosched_window window = tctx->window;
 
-		cosched_window_add(&window, policy, now, 0, due_share(tctx, cctx, now));
+		cosched_window_add(&window, policy, now, 0, due_share(tctx, now));
 		demand->cpu_ns = window.cpu_ns;
 		demand->fair_ns = window.fair_ns;
 	}
 }
 
 /* The gate's answer to @demand of @tctx on @cctx's CPU, as of @now: enum cosched_reason. Counts it. */
-static __always_inline u32 ask_gate(struct cosched_demand *demand, const struct task_ctx *tctx,
+static __always_inline u32 ask_gate(struct cosched_demand *demand, struct task_ctx *tctx,
 				    const struct cpu_ctx *cctx, const struct cosched_policy *policy, u64 now)
 {
 	struct cosched_cpu_stats *stats = this_cpu_stats();
@@ -95,7 +69,7 @@ static __always_inline u32 ask_gate(struct cosched_demand *demand, const struct 
 
 	describe_demand(demand, tctx, cctx, policy, now);
 	reason = cosched_gate_decide(policy, demand);
-	if (cosched_reason_grants(reason) && cctx->starving)
+	if (cosched_reason_grants(reason) && cctx->loan.starving)
 		reason = COSCHED_REASON_starving;
 	if (stats && reason < COSCHED_NR_REASONS)
 		stats->decisions[reason]++;
@@ -153,6 +127,7 @@ static struct cpu_ctx *cpu_of_marked(const struct task_ctx *tctx, s32 *cpu)
  */
 static void request_boost(struct task_ctx *tctx)
 {
+	bool parked = __sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) == PARK_PARKED;
 	struct cpu_ctx *cctx;
 	s32 cpu;
 
@@ -160,6 +135,8 @@ static void request_boost(struct task_ctx *tctx)
 	cctx = cpu_of_marked(tctx, &cpu);
 	if (!cctx)
 		return;
+	if (parked)
+		__sync_lock_test_and_set(&cctx->unpark, 1);
 	__sync_lock_test_and_set(&cctx->demand, 1);
 	preempt_for(cctx, cpu);
 }
@@ -176,7 +153,7 @@ static void unpark_on_arrival(struct task_ctx *tctx)
 	if (!cctx)
 		return;
 	__sync_lock_test_and_set(&cctx->unpark, 1);
-	if (preempts(tctx, cctx))
+	if (preempts(tctx, cctx, cpu))
 		preempt_for(cctx, cpu);
 }
 
@@ -251,7 +228,7 @@ static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
 			continue;
 		}
 		/* What is left of a boost that was cut short is all that it gets. */
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, tctx->boost == BOOST_RESUMED ? resume_slice(tctx) :
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, tctx->boost == BOOST_RESUMED ? resume_slice(tctx, cpu) :
 								   begin_slice(tctx, tctx->granted_ns));
 		tctx->boost = BOOST_NONE;
 		tctx->boosted = 1;

@@ -23,8 +23,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
 	if (cctx) {
 		tctx->boosted = 0;
-		place_woken(tctx, cctx, cpu, tctx->awaits);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_whole_slice(tctx), 0);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), 0);
 	}
 	return cpu;
 }
@@ -53,22 +52,22 @@ static u64 preempt_flag(struct cpu_ctx *cctx)
  */
 static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 enq_flags)
 {
-	u64 place;
+	u64 slice_ns = resume_slice(tctx, cpu);
 
 	if (current_policy()->wait == COSCHED_WAIT_SPIN_YIELD) {
 		tctx->park = PARK_NONE;
 		if (has_message(tctx))
 			return false;
-		place = last_place(cctx, cpu, tctx->vtime) + 1;
+		scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, behind_all(cpu, tctx->key), enq_flags);
+		note_queued(cpu);
 	} else {
 		if (!park(tctx, cctx, tctx->queued_at))
 			return false;
-		place = cctx->vtime_now + PARK_DISTANCE_NS;
+		scx_bpf_dsq_insert_vtime(p, WAITERS + cpu, slice_ns, tctx->queued_at + current_policy()->recheck_ns,
+					 enq_flags);
 	}
 	count(COSCHED_COUNTER_parks);
 	tctx->polling = MAX_POLLING;	/* if it polls still when it looks again, one look is to find that out */
-	scx_bpf_dsq_insert_vtime(p, cpu, resume_slice(tctx), place, enq_flags);
-	note_queued(cpu);
 	return true;
 }
 
@@ -77,17 +76,19 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 			 u64 enq_flags)
 {
 	bool woken = enq_flags & SCX_ENQ_WAKEUP;
-	u64 slice_ns = woken ? begin_whole_slice(tctx) : resume_slice(tctx);
+	u64 slice_ns;
 
-	if (woken && (preempts(tctx, cctx) || row_preempts(p, cctx))) {
-		if (scx_bpf_now() - cctx->curr_slice_since >= MIN_RUN_NS || row_preempts(p, cctx)) {
-			count(COSCHED_COUNTER_preemptions);
-			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
-			return;
-		}
-		cctx->preempt_at_tick = 1;
+	if (woken || tctx->yields)
+		tctx->slice_used_ns = 0;
+	slice_ns = resume_slice(tctx, cpu);
+	if (tctx->yields)
+		tctx->key = behind_first(cpu, tctx->key);
+	if (woken && (preempts(tctx, cctx, cpu) || row_preempts(p, cctx))) {
+		count(COSCHED_COUNTER_preemptions);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
+		return;
 	}
-	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->key, enq_flags);
 	note_queued(cpu);
 	/* ops.select_cpu() has just looked for an idle CPU, and there was none. */
 	if (__COMPAT_is_enq_cpu_selected(enq_flags))
@@ -113,7 +114,8 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 		return;
 	}
-	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->slice_vtime, enq_flags);
+	tctx->key = present_key(tctx, cpu);
+	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->key, enq_flags);
 	note_queued(cpu);
 	request_boost(tctx);
 }
@@ -128,10 +130,10 @@ static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct
 	if (enq_flags & SCX_ENQ_WAKEUP) {
 		enq_flags |= cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
 		cctx->preempt_at_tick |= cctx->curr_kthread;
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_whole_slice(tctx), enq_flags);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), enq_flags);
 		return true;
 	}
-	if (tctx->yields || tctx->slice_used_ns + MIN_REST_NS > tctx->slice_ns)
+	if (tctx->yields || tctx->slice_used_ns + FAIR_LEAST_SLICE_NS > tctx->slice_ns)
 		return false;
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, tctx->slice_ns - tctx->slice_used_ns, enq_flags);
 	return true;
@@ -142,7 +144,6 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *tctx = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
-	bool awaited;
 
 	if (!tctx || !cctx) {
 		scx_bpf_error("enqueue: pid %d has no context on CPU %d", p->pid, cpu);
@@ -153,15 +154,12 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (is_kthread(p) && enqueue_kthread(p, tctx, cctx, enq_flags))
 		return;
 
-	awaited = tctx->awaits;
+	if (tctx->order_cpu != cpu)
+		tctx->slice_used_ns = 0;	/* its key is of another clock */
 	become_runnable(p, tctx, cctx, cpu);
+	tctx->cpu = cpu;
 	tctx->queued_at = scx_bpf_now();
-	if (enq_flags & SCX_ENQ_WAKEUP)
-		place_woken(tctx, cctx, cpu, awaited);
-	else
-		place_on_cpu(tctx, cctx, cpu);
-	bound_debt(tctx, cctx);
-	update_sums(tctx);
+	bound_debts(p, tctx);
 	set_state(tctx, TASK_QUEUED);	/* after its CPU is known: see demand.bpf.h */
 	if (tctx->hint_page)
 		WRITE_ONCE(cctx->hinted, 1);

@@ -1,269 +1,244 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fair order: who runs next when no message says otherwise.
+ * The fair order of tasks on their CPUs. What it is, policies/fair.h says; here is when a task has its place in it.
  *
- * Every CPU has a queue of its own, ordered by vtime, which is CPU time divided by weight. Three rules
- * make the boosts of demand.bpf.h harmless in the long run:
+ * Every CPU has a queue, ordered by key: a task's lead when its slice began, on the clock of the CPU's root. Whom a
+ * message boosts is taken ahead of that, and charged like anybody else, from sum_exec_runtime and not from what is left
+ * of the slice, because a preemption sets that to zero. A boost is a loan, and the order collects it.
  *
- *  - Boosted time is charged like any other, from sum_exec_runtime and not from what is left of the
- *    slice, because a preemption sets that to zero. A boost is a loan, and the order collects it.
- *  - The CPU's fair clock is the least vtime of what is runnable there. A boosted task is ahead of it; if it
- *    took the clock with it, all that wake up later would start with the same debt.
- *  - A task that sleeps keeps its debt and loses its credit beyond one slice. A task that moves to
- *    another CPU takes its distance to the clock along, not its vtime.
+ * A task that is preempted in mid-slice keeps its key and the rest of its slice. Otherwise each boost would also shuffle
+ * the tasks that it preempts.
  *
- * A task that is preempted in mid-slice keeps its place and the rest of its slice: its key is the vtime
- * at which the slice began. Otherwise each boost would also shuffle the tasks that it preempts.
+ * Kernel threads do what others ask for, and nobody can say for whom. They have a place like all, but neither credit nor debt.
  */
 #ifndef COSCHED_FAIR_BPF_H
 #define COSCHED_FAIR_BPF_H
 
-enum {
-	SCALE_SHIFT	= 20,
-	MAX_WAIT_NS	= 1500 * 1000 * 1000,	/* for the others to catch up with a task that is ahead of them */
-	MIN_REST_NS	= 1000 * 1000,		/* a shorter rest of a slice is not worth a switch */
-	WAKE_MARGIN_NS	= 1000 * 1000,		/* a waking task preempts one that is ahead of it by more than this... */
-	MIN_RUN_NS	= 2 * 1000 * 1000,	/* ...and has used this much of its slice; else it does at the next tick */
-};
+#define REFRESH_NS	NSEC_PER_MSEC	/* how often the last in a queue is looked at, at most */
 
 static bool vtime_before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;
 }
 
-/*
- * The weight of @tctx over the average of what is runnable on @cctx's CPU, in 1 / 2^SCALE_SHIFT. At least 1.
- *
- * The average makes vtime a time: among equals it is CPU time, however deep in the tree of cgroups they are, and the
- * fair clock of n runnable tasks advances by 1/n of real time, whatever their weights are.
- */
-static u64 vtime_scale(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
+/* Is @tctx in the order of a CPU? */
+static bool is_in_order(const struct task_ctx *tctx)
 {
-	u64 weight = tctx->weight << (SCALE_SHIFT - WEIGHT_SHIFT);
-
-	return weight * (cctx->nr_runnable ?: 1) / (cctx->weight_sum ?: 1) ?: 1;
+	return tctx->place.weight;
 }
 
-static u64 to_vtime(u64 ns, u64 scale)
+static struct group_on *order_of(const struct task_ctx *tctx)
 {
-	return (ns << SCALE_SHIFT) / (scale ?: 1 << SCALE_SHIFT);
+	return group_on(tctx->order_group, tctx->order_cpu);
 }
 
-static void leave_sums(struct task_ctx *tctx)
+/* Is the group that @tctx was last in the order of still the same, and not another one in its place? */
+static bool is_order_the_same(const struct task_ctx *tctx)
 {
-	s32 cpu = tctx->sum_cpu;
-	struct cpu_ctx *cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
+	u32 key = tctx->order_group;
+	struct group *g = bpf_map_lookup_elem(&groups, &key);
 
-	if (!cctx)
+	return g && g->cgroup == tctx->order_cgroup;
+}
+
+/* @tctx runs, or leaves the order of its CPU without that. */
+static void come_no_more(struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	if (!tctx->newcomer)
 		return;
-	change_load(cctx, tctx->sum_group, cpu, -(s32)tctx->sum_weight);
+	tctx->newcomer = 0;
+	__sync_fetch_and_sub(&cctx->newcomers, 1);
+}
+
+static void leave_order(struct task_ctx *tctx)
+{
+	struct group_on *on = order_of(tctx);
+	struct cpu_ctx *cctx = cpu_ctx_of(tctx->order_cpu);
+
+	if (!is_in_order(tctx) || !on || !cctx)
+		return;
 	__sync_fetch_and_sub(&cctx->nr_runnable, 1);
-	__sync_fetch_and_sub(&cctx->vtime_sum, tctx->sum_vtime);
-	tctx->sum_cpu = -1;
+	come_no_more(tctx, cctx);
+	if (!is_order_the_same(tctx)) {
+		tctx->place.weight = 0;
+		return;
+	}
+	bpf_spin_lock(&on->lock);
+	fair_leave(&on->order, &tctx->place);
+	bpf_spin_unlock(&on->lock);
+	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0);
 }
 
-static void join_sums(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+/* How far @tctx is, or was when it was last in an order, ahead of those of its group. */
+static s64 lead_in_group(const struct task_ctx *tctx)
 {
-	advance_share_clock(cctx, scx_bpf_now());
-	tctx->sum_cpu = cpu;
-	tctx->sum_group = tctx->group;
-	tctx->sum_weight = task_weight(p);
-	tctx->share_seen = cctx->share_clock;
-	tctx->share_cpu = cpu;
-	change_load(cctx, tctx->sum_group, cpu, tctx->sum_weight);
-	tctx->weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu);
-	tctx->sum_vtime = tctx->vtime;
+	struct group_on *on = order_of(tctx);
+
+	return on && tctx->order_cpu >= 0 && is_order_the_same(tctx) ? fair_lead(&on->order, &tctx->place) : 0;
+}
+
+/* Puts @tctx into the order of its group on @cpu. It keeps its debt, and of its credit no more than @credit_ns. */
+static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 credit_ns)
+{
+	struct group_on *on = group_on(tctx->group, cpu);
+	u32 weight = task_weight(p), key = tctx->group;
+	struct group *g = bpf_map_lookup_elem(&groups, &key);
+	u64 slice_ns = current_policy()->slice_ns;
+	s64 lead = is_kthread(p) ? 0 : lead_in_group(tctx);
+
+	if (!on || !g)
+		return;
+	tctx->weight = weight;
+	tctx->order_group = key;
+	tctx->order_cgroup = g->cgroup;
+	tctx->order_cpu = cpu;
+	bpf_spin_lock(&on->lock);
+	tctx->place.vtime = fair_place(&on->order, lead, weight, credit_ns, slice_ns);
+	fair_enter(&on->order, &tctx->place, weight);
+	bpf_spin_unlock(&on->lock);
+	settle_groups(key, cpu, credit_ns, slice_ns);
 	__sync_fetch_and_add(&cctx->nr_runnable, 1);
-	__sync_fetch_and_add(&cctx->vtime_sum, tctx->sum_vtime);
-}
-
-/* The vtime of @tctx has changed. */
-static void update_sums(struct task_ctx *tctx)
-{
-	struct cpu_ctx *cctx = tctx->sum_cpu < 0 ? NULL : cpu_ctx_of(tctx->sum_cpu);
-
-	if (!cctx || tctx->sum_vtime == tctx->vtime)
-		return;
-	__sync_fetch_and_add(&cctx->vtime_sum, tctx->vtime - tctx->sum_vtime);
-	tctx->sum_vtime = tctx->vtime;
-}
-
-/* How far the tasks that are runnable on @cctx's CPU, apart from @tctx, are ahead of the fair clock, on the average. */
-static s64 others_lead(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
-{
-	u64 clock = cctx->vtime_now, sum = cctx->vtime_sum;
-	u32 n = cctx->nr_runnable;
-	s64 lead;
-
-	if (tctx->sum_cpu == tctx->cpu && n) {
-		sum -= tctx->sum_vtime;
-		n--;
-	}
-	if (!n)
-		return 0;
-	lead = sum - n * clock;
-	if (lead < 0)
-		return 0;
-	lead = (u64)lead / n;
-	return lead < MAX_WAIT_NS ? lead : MAX_WAIT_NS;
+	__sync_fetch_and_add(&cctx->newcomers, 1);
+	tctx->newcomer = 1;
 }
 
 /*
- * A task that was away may be behind the clock by one slice at most: a sleeper could save up and then hold the CPU, and
- * the clock of a CPU that a task has left can make a leap. But one that waited for a message was not away by its own
- * choice. Where the gate lets it make up for that, the order must not forget it, or it would hold the making up against it.
+ * Bounds the debt of @tctx, which is in the order of its CPU, and that of its groups. A change of policy comes without a
+ * bill: what was granted under the old one is forgiven. A kernel thread has no debt at all.
  */
-static void bound_credit(struct task_ctx *tctx, const struct cpu_ctx *cctx, bool awaited)
-{
-	u64 slices = awaited && current_policy()->gate == COSCHED_GATE_AUTO ? COSCHED_WINDOW_CREDIT : 1;
-	u64 floor;
-
-	if (!vtime_before(tctx->vtime, cctx->vtime_now))
-		return;
-	floor = cctx->vtime_now - slices * to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
-	if (vtime_before(tctx->vtime, floor))
-		tctx->vtime = floor;
-}
-
-/* Puts @tctx on the fair clock of @cpu: a newcomer at the clock, a migrant at its old distance. */
-static void place_on_cpu(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
-{
-	struct cpu_ctx *old;
-
-	if (tctx->cpu == cpu)
-		return;
-	old = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
-	tctx->vtime = cctx->vtime_now + (old ? tctx->vtime - old->vtime_now : 0);
-	bound_credit(tctx, cctx, false);
-	tctx->slice_vtime = tctx->vtime;
-	tctx->cpu = cpu;
-}
-
-/* Puts @tctx, which wakes and may have @awaited a message, on the fair clock of @cpu. */
-static void place_woken(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, bool awaited)
-{
-	place_on_cpu(tctx, cctx, cpu);
-	bound_credit(tctx, cctx, awaited);
-}
-
-/* @tctx runs on @cpu: the clock goes to the least vtime of it and the queue, but never back. */
-static void advance_fair_clock(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
-{
-	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
-	u64 least = tctx->slice_vtime;
-
-	if (first && vtime_before(first->scx.dsq_vtime, least))
-		least = first->scx.dsq_vtime;
-	if (vtime_before(cctx->vtime_now, least))
-		cctx->vtime_now = least;
-}
-
-/* How far ahead of the clock, beyond a slice, a task may be on @cctx's CPU: what the others catch up with in MAX_WAIT_NS. */
-static u64 max_debt(const struct cpu_ctx *cctx)
-{
-	return (u64)MAX_WAIT_NS / (cctx->nr_runnable ?: 1);
-}
-
-/*
- * A task may be ahead of the clock by what the fair order itself makes of a slice, and by as much more as the others
- * catch up with in MAX_WAIT_NS. The rest of a debt is forgiven: nobody waits without bound for having been favoured. And
- * a change of policy comes without a bill: whatever was granted under the old one is forgiven. Returns false if there was
- * nothing to forgive.
- */
-static bool bound_debt(struct task_ctx *tctx, struct cpu_ctx *cctx)
+static void bound_debts(struct task_struct *p, struct task_ctx *tctx)
 {
 	u32 policy = READ_ONCE(policy_now);
-	u64 ceiling = cctx->vtime_now;
+	bool forgives = is_kthread(p) || tctx->policy_seen != policy;
+	struct group_on *on = order_of(tctx);
 
-	if (tctx->policy_seen == policy)
-		ceiling += max_debt(cctx);
 	tctx->policy_seen = policy;
-	if (!vtime_before(ceiling, tctx->vtime) && !vtime_before(ceiling, tctx->slice_vtime))
-		return false;
-	ceiling += to_vtime(current_policy()->slice_ns, vtime_scale(tctx, cctx));
-	if (vtime_before(ceiling, tctx->vtime))
-		tctx->vtime = ceiling;
-	if (vtime_before(ceiling, tctx->slice_vtime))
-		tctx->slice_vtime = ceiling;
-	return true;
-}
-
-/* Forgives those in @cpu's queue who wait for a debt that was made under another policy. O(tasks in the queue), once. */
-static void forgive_debts(struct cpu_ctx *cctx, s32 cpu)
-{
-	u32 policy = READ_ONCE(policy_now);
-	struct task_struct *p;
-
-	if (cctx->policy_seen == policy)
+	if (!on || !is_in_order(tctx))
 		return;
-	cctx->policy_seen = policy;
-	bpf_for_each(scx_dsq, p, cpu, 0) {
-		struct task_ctx *tctx = task_ctx_of(p);
-
-		if (!tctx || !bound_debt(tctx, cctx))
-			continue;
-		update_sums(tctx);
-		if (tctx->park)
-			continue;
-		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, tctx->slice_vtime);
-		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0);
-	}
+	bpf_spin_lock(&on->lock);
+	fair_bound(&on->order, &tctx->place, forgives);
+	bpf_spin_unlock(&on->lock);
+	bound_groups(tctx->order_group, tctx->order_cpu, policy, FAIR_LEAD_MAX);
 }
 
-/* @tctx has given up the CPU: its turn comes after that of the task at the head of the queue. */
-static void fall_behind(struct task_ctx *tctx, u64 head_vtime)
+/* @tctx, which awaited a message in the order of @cctx's CPU, keeps no more credit than one that slept. */
+static void bound_credit(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	if (!vtime_before(head_vtime, tctx->vtime))
-		tctx->vtime = head_vtime + 1;
-	tctx->slice_used_ns = 0;
-	tctx->slice_vtime = tctx->vtime;
+	u64 credit_ns = fair_credit(current_policy(), cctx->newcomers, true);
+	struct group_on *on = order_of(tctx);
+
+	if (!on || !is_in_order(tctx))
+		return;
+	bpf_spin_lock(&on->lock);
+	fair_bound_credit(&on->order, &tctx->place, credit_ns);
+	bpf_spin_unlock(&on->lock);
+	bound_groups(tctx->order_group, tctx->order_cpu, READ_ONCE(policy_now), credit_ns);
+}
+
+/* Notes how @tctx stands on @cpu, in whose order it is, and returns that. */
+static s64 note_standing(struct task_ctx *tctx, s32 cpu)
+{
+	struct standing standing = {};
+	s64 furthest = fair_furthest(root_weight(cpu));
+
+	stand(tctx->order_group, tctx->weight, lead_in_group(tctx), cpu, &standing);
+	tctx->effective = standing.effective;
+	return standing.lead < furthest ? standing.lead : furthest;
+}
+
+static u64 root_clock(s32 cpu)
+{
+	struct group_on *root = group_on(ROOT_GROUP, cpu);
+
+	return root ? root->order.clock : 0;
+}
+
+/* Where @tctx stands now in the order of @cpu. */
+static u64 present_key(struct task_ctx *tctx, s32 cpu)
+{
+	return root_clock(cpu) + note_standing(tctx, cpu);
 }
 
 /* Has @tctx been cut short, with enough left of its slice to be worth a switch? */
 static bool has_rest(const struct task_ctx *tctx)
 {
-	return tctx->slice_used_ns && tctx->slice_used_ns + MIN_REST_NS <= tctx->slice_ns;
+	return fair_has_rest(tctx->slice_ns, tctx->slice_used_ns);
 }
 
-/* Starts a slice of @ns at the present vtime. Returns @ns. */
+/* Starts a slice of @ns. Returns @ns. */
 static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 {
 	tctx->slice_ns = ns;
 	tctx->slice_used_ns = 0;
-	tctx->slice_vtime = tctx->vtime;
 	return ns;
 }
 
+/* Starts a slice of what is due to @tctx, which has just been measured by note_standing(). */
 static u64 begin_whole_slice(struct task_ctx *tctx)
 {
-	return begin_slice(tctx, current_policy()->slice_ns);
+	return begin_slice(tctx, fair_slice(current_policy()->slice_ns, tctx->effective, root_weight(tctx->order_cpu)));
 }
 
 /* The slice that @tctx runs for next in the fair order: the rest of the present one if it was cut short, else a new one. */
-static u64 resume_slice(struct task_ctx *tctx)
+static u64 resume_slice(struct task_ctx *tctx, s32 cpu)
 {
 	if (has_rest(tctx))
 		return tctx->slice_ns - tctx->slice_used_ns;
+	tctx->key = present_key(tctx, cpu);
 	return begin_whole_slice(tctx);
 }
 
+/*
+ * The last in @cpu's queue has waited while others may have left or joined: if it is due sooner by now, it goes there. So
+ * nobody waits for tasks that are gone, or behind more newcomers than others do.
+ */
+static void refresh_last(struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	struct task_struct *p;
+
+	if (now - cctx->refreshed_at < REFRESH_NS)
+		return;
+	cctx->refreshed_at = now;
+	bpf_for_each(scx_dsq, p, cpu, SCX_DSQ_ITER_REV) {
+		struct task_ctx *tctx = task_ctx_of(p);
+		u64 key;
+
+		if (!tctx || tctx->park)
+			break;
+		bound_debts(p, tctx);
+		key = present_key(tctx, cpu);
+		if (!vtime_before(key, p->scx.dsq_vtime))
+			break;
+		tctx->key = key;
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, key);
+		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0);
+		break;
+	}
+}
+
 /* Charges @p for what it has run since the last charge. Returns that, in ns. */
-static u64 charge(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
+static u64 charge(struct task_struct *p, struct task_ctx *tctx)
 {
 	u64 total_ns = p->se.sum_exec_runtime;
 	u64 ran_ns = total_ns - tctx->charged_ns;
+	struct group_on *on = order_of(tctx);
 
 	tctx->charged_ns = total_ns;
-	tctx->vtime += to_vtime(ran_ns, cctx->curr_scale);
 	tctx->slice_used_ns += ran_ns;
-	update_sums(tctx);
+	if (!on || !is_in_order(tctx))
+		return ran_ns;
+	bpf_spin_lock(&on->lock);
+	fair_charge(&on->order, &tctx->place, ran_ns);
+	bpf_spin_unlock(&on->lock);
+	charge_groups(tctx->order_group, tctx->order_cpu, ran_ns);
 	return ran_ns;
 }
 
-/* @tctx runs on @cctx's CPU from @now on, and is charged from here. */
-static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64 now)
+/* @tctx runs on @cctx's CPU from @now on, has been measured, and is charged from here. */
+static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64 key, u64 now)
 {
-	cctx->curr_vtime = tctx->vtime;
+	cctx->curr_key = key;
+	cctx->curr_effective = tctx->effective;
 	cctx->curr_since = now;
 	cctx->curr_slice_since = now - tctx->slice_used_ns;
 	cctx->curr_slice_ns = tctx->slice_ns;
@@ -272,19 +247,19 @@ static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64
 }
 
 /* The position of the task that runs on @cctx's CPU on its fair clock, as of @now. */
-static u64 running_vtime(const struct cpu_ctx *cctx, u64 now)
+static u64 running_key(const struct cpu_ctx *cctx, u64 now)
 {
 	u64 since = cctx->curr_since;
 	u64 ran_ns = (s64)(now - since) > 0 ? now - since : 0;
 
-	return cctx->curr_vtime + to_vtime(ran_ns, cctx->curr_scale);
+	return cctx->curr_key + fair_vtime(ran_ns << FAIR_WEIGHT_SHIFT, cctx->curr_effective);
 }
 
-/* Does the fair order have @tctx, which wakes, run instead of the running task? */
-static bool preempts(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
+/* Does the fair order have @tctx, which wakes on @cpu, run instead of the running task? */
+static bool preempts(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
 {
-	return cctx->curr_scale && !cctx->curr_kthread &&
-	       vtime_before(tctx->vtime + WAKE_MARGIN_NS, running_vtime(cctx, scx_bpf_now()));
+	return cctx->curr_effective && !cctx->curr_kthread &&
+	       fair_preempts(running_key(cctx, scx_bpf_now()) - tctx->key, root_weight(cpu), cctx->nr_runnable);
 }
 
 #endif

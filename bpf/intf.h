@@ -11,6 +11,7 @@
 #endif
 
 #include "counters.h"
+#include "../policies/account.h"
 #include "../policies/boost_choice.h"
 #include "../policies/policy.h"
 #include "../policies/prefetch.h"

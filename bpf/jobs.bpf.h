@@ -2,11 +2,9 @@
 /*
  * What each job used and what its fair share would have been (thesis 5.1: F = N T_C / T_E).
  *
- * T_C is CPU time. The share T_E / N is kept by a clock per CPU that runs at 1 / (sum of the weights of
- * the runnable tasks): over any time in which a task is runnable, its fair share is its weight times
- * what that clock advanced, whatever came and went meanwhile. A task that waits for a message inside
- * a receive is still claiming its share, so that time counts too, as if the task had been runnable; other
- * sleep does not. Jobs are counted per CPU and summed by the loader, so no two CPUs share a counter.
+ * T_C is CPU time, and the share is that of policies/account.h. A task that waits for a message inside a receive is still
+ * claiming its share, so that time counts too, as if the task had been runnable; other sleep does not. Jobs are counted per
+ * CPU and summed by the loader, so no two CPUs share a counter.
  */
 #ifndef COSCHED_JOBS_BPF_H
 #define COSCHED_JOBS_BPF_H
@@ -53,40 +51,30 @@ static struct cosched_job_stats *job_stats_of(struct task_struct *p)
 	return bpf_map_lookup_elem(&jobs, &job);
 }
 
+/* Call before the sum of weights on @cpu changes. */
+static void advance_share_clock(struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	account_advance(&cctx->shares, root_weight(cpu), now);
+}
+
 /* What the fair share of @tctx has grown by since this was last asked, in ns. */
 static u64 take_fair_share(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	u64 share = cctx->share_clock - tctx->share_seen;
+	u64 passed_ns = cctx->shares.ns - tctx->share_seen;
 
-	tctx->share_seen = cctx->share_clock;
-	return share * tctx->weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT);
+	tctx->share_seen = cctx->shares.ns;
+	return account_share(passed_ns, tctx->effective);
 }
 
-/* What the fair share of @tctx, which waits in a queue, will have grown by @now, in ns. Changes nothing. */
-static u64 due_share(const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
+/* What the fair share of @tctx, which is in the order of a CPU, will have grown by @now, in ns. Changes nothing. */
+static u64 due_share(const struct task_ctx *tctx, u64 now)
 {
-	u64 share = cctx->share_clock - tctx->share_seen;
-	s64 passed_ns = now - cctx->share_at;
+	struct cpu_ctx *cctx = is_in_order(tctx) ? cpu_ctx_of(tctx->order_cpu) : NULL;
 
-	if (tctx->sum_cpu < 0)
+	if (!cctx)
 		return 0;
-	if (passed_ns > 0 && cctx->weight_sum)
-		share += passed_ns * WEIGHT_DEFAULT / cctx->weight_sum;
-	return share * tctx->weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT);
-}
-
-/*
- * The fair share of @tctx, which wakes, of the time that it awaited a message on @cctx's CPU. The clock ran without its
- * weight meanwhile, so it is scaled to what it would have been with it.
- */
-static u64 awaited_share(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
-{
-	u64 weight_sum = cctx->weight_sum << WEIGHT_SHIFT;
-	u64 share = cctx->share_clock - tctx->share_seen;
-
-	if (!weight_sum)
-		return 0;
-	return share * tctx->weight / (WEIGHT_DEFAULT << WEIGHT_SHIFT) * weight_sum / (weight_sum + tctx->weight);
+	return account_share(account_clock(&cctx->shares, root_weight(tctx->order_cpu), now) - tctx->share_seen,
+			     tctx->effective);
 }
 
 /*
@@ -113,6 +101,44 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
 	tctx->unposted_boosts = 0;
 	tctx->unposted_cpu_ns = 0;
 	tctx->unposted_fair_ns = 0;
+}
+
+/*
+ * @p is runnable on @cpu from now on. Not in ops.runnable(), since whatever becomes runnable is enqueued or run at
+ * once, and a callback less makes a wake-up cheaper. What it was due elsewhere until now, in a queue from which it was
+ * taken, stays due; and so is what it was due here while it awaited a message.
+ */
+static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	u64 now = scx_bpf_now(), share_ns;
+	u64 credit_ns = tctx->newborn ? 0 : fair_credit(current_policy(), cctx->newcomers, tctx->awaits);
+	bool awaited = tctx->awaits && tctx->order_cpu == cpu;
+
+	if (is_in_order(tctx) && tctx->order_cpu == cpu)
+		return;
+	advance_share_clock(cctx, cpu, now);
+	share_ns = due_share(tctx, now);
+	leave_order(tctx);
+	if (awaited)
+		share_ns = account_awaited(cctx->shares.ns - tctx->share_seen, tctx->effective, root_weight(cpu));
+	if (share_ns)
+		account(p, tctx, 0, share_ns, false);
+	tctx->awaits = 0;
+	tctx->newborn = 0;
+	tctx->share_seen = cctx->shares.ns;
+	enter_order(p, tctx, cctx, cpu, credit_ns);
+}
+
+/* @p leaves the order of its CPU without having run to its sleep: for another CPU, cgroup or scheduler. */
+static void become_idle(struct task_struct *p, struct task_ctx *tctx)
+{
+	struct cpu_ctx *cctx = is_in_order(tctx) ? cpu_ctx_of(tctx->order_cpu) : NULL;
+
+	if (!cctx)
+		return;
+	advance_share_clock(cctx, tctx->order_cpu, scx_bpf_now());
+	account(p, tctx, 0, take_fair_share(tctx, cctx), false);
+	leave_order(tctx);
 }
 
 #endif

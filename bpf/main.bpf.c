@@ -15,8 +15,8 @@
  *
  *	cpu.bpf.h	what is known of a CPU, and counted there
  *	state.bpf.h	what is known of a task, an endpoint
- *	weights.bpf.h	nice levels and cgroup weights
- *	fair.bpf.h	the fair order: per-CPU queues by virtual time
+ *	groups.bpf.h	the tree of cgroups, with an order on each CPU
+ *	fair.bpf.h	the fair order: when a task has its place in it
  *	jobs.bpf.h	what each job used, and what its share would have been
  *	trace.bpf.h	arrivals, decisions and switches for somebody who looks
  *	hints.bpf.h	what programs say of their waits themselves
@@ -48,6 +48,7 @@
 #include "intf.h"
 #include "../policies/balance.h"
 #include "../policies/epoch.h"
+#include "../policies/account.h"
 #include "../policies/gang.h"
 #include "../policies/gate.h"
 #include "../policies/wait.h"
@@ -65,7 +66,7 @@ extern unsigned CONFIG_HZ __kconfig __weak;
 UEI_DEFINE(uei);
 
 #include "state.bpf.h"
-#include "weights.bpf.h"
+#include "groups.bpf.h"
 #include "fair.bpf.h"
 #include "jobs.bpf.h"
 #include "trace.bpf.h"
@@ -94,9 +95,22 @@ void BPF_STRUCT_OPS(cosched_enable, struct task_struct *p)
 
 	if (!tctx)
 		return;
-	tctx->cpu = -1;
-	tctx->sum_cpu = -1;
 	tctx->charged_ns = p->se.sum_exec_runtime;
+}
+
+/* @child starts where its parent stands, or one that always has the next one do its work would never be charged. */
+static void inherit_place(struct task_ctx *child)
+{
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct task_ctx *tctx = task_ctx_of(parent);
+
+	if (!tctx)
+		return;
+	child->place.vtime = tctx->place.vtime +
+			     fair_vtime(parent->se.sum_exec_runtime - tctx->charged_ns, tctx->place.weight);
+	child->order_group = tctx->order_group;
+	child->order_cpu = tctx->order_cpu;
+	child->order_cgroup = tctx->order_cgroup;
 }
 
 s32 BPF_STRUCT_OPS(cosched_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -107,7 +121,10 @@ s32 BPF_STRUCT_OPS(cosched_init_task, struct task_struct *p, struct scx_init_tas
 	if (!tctx)
 		return -ENOMEM;
 	tctx->cpu = -1;
-	tctx->sum_cpu = -1;
+	tctx->order_cpu = -1;
+	tctx->newborn = 1;
+	if (args->fork)
+		inherit_place(tctx);
 	tctx->group = args->cgroup ? find_group(args->cgroup) : ROOT_GROUP;
 	return 0;
 }
@@ -127,14 +144,12 @@ void BPF_STRUCT_OPS(cosched_exit_task, struct task_struct *p, struct scx_exit_ta
 void BPF_STRUCT_OPS(cosched_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
-	struct cpu_ctx *cctx;
-	s32 cpu = tctx ? tctx->sum_cpu : -1;
+	struct cpu_ctx *cctx = tctx && is_in_order(tctx) ? cpu_ctx_of(tctx->order_cpu) : NULL;
 
-	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
 	if (!cctx)
 		return;
-	leave_sums(tctx);
-	join_sums(p, tctx, cctx, cpu);
+	become_idle(p, tctx);
+	become_runnable(p, tctx, cctx, tctx->order_cpu);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
@@ -174,6 +189,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 		err = scx_bpf_create_dsq(cpu, __COMPAT_scx_bpf_cpu_node(cpu));
 		if (err) {
 			scx_bpf_error("cannot create the queue of CPU %u: %d", cpu, err);
+			return err;
+		}
+		err = scx_bpf_create_dsq(WAITERS + cpu, __COMPAT_scx_bpf_cpu_node(cpu));
+		if (err) {
+			scx_bpf_error("cannot create the queue of those parked on CPU %u: %d", cpu, err);
 			return err;
 		}
 		err = init_pulse(cpu);

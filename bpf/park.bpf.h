@@ -20,22 +20,8 @@
 #ifndef COSCHED_PARK_BPF_H
 #define COSCHED_PARK_BPF_H
 
-/* Further behind than anything in the order will ever be, on the fair clock. */
-#define PARK_DISTANCE_NS (3600 * NSEC_PER_SEC)
-
-/* Is @vtime the place of a parked task? */
-static bool is_parked_at(const struct cpu_ctx *cctx, u64 vtime)
-{
-	return vtime_before(cctx->vtime_now + PARK_DISTANCE_NS / 2, vtime);
-}
-
-/* Has the queue of @cpu somebody who is not parked? */
-static bool is_wanted(const struct cpu_ctx *cctx, s32 cpu)
-{
-	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
-
-	return first && !is_parked_at(cctx, first->scx.dsq_vtime);
-}
+/* The queue of those on CPU 0 that are parked, by when they look again; of CPU n, n more. */
+#define WAITERS 0x10000
 
 /* Was @tctx asked to leave its CPU, and has had no message since? */
 static bool is_to_park(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
@@ -56,20 +42,28 @@ static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 	return true;
 }
 
-/*
- * The place of the last in @cpu's queue who is not parked, or @otherwise if that is further behind. After a change of the
- * wait rule there are still some who are.
- */
-static u64 last_place(const struct cpu_ctx *cctx, s32 cpu, u64 otherwise)
+/* Has the queue of @cpu somebody who is not parked? */
+static bool is_wanted(s32 cpu)
+{
+	return __COMPAT_scx_bpf_dsq_peek(cpu);
+}
+
+/* A place behind the first in @cpu's queue, or @key if that is further behind. */
+static u64 behind_first(s32 cpu, u64 key)
+{
+	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
+
+	return first && vtime_before(key, first->scx.dsq_vtime + 1) ? first->scx.dsq_vtime + 1 : key;
+}
+
+/* A place behind all in @cpu's queue, or @key if that is further behind. */
+static u64 behind_all(s32 cpu, u64 key)
 {
 	struct task_struct *p;
 
-	bpf_for_each(scx_dsq, p, cpu, SCX_DSQ_ITER_REV) {
-		if (is_parked_at(cctx, p->scx.dsq_vtime))
-			continue;
-		return vtime_before(otherwise, p->scx.dsq_vtime) ? p->scx.dsq_vtime : otherwise;
-	}
-	return otherwise;
+	bpf_for_each(scx_dsq, p, cpu, SCX_DSQ_ITER_REV)
+		return vtime_before(key, p->scx.dsq_vtime + 1) ? p->scx.dsq_vtime + 1 : key;
+	return key;
 }
 
 /* Is @tctx, which is parked and waits in the queue, to take its turn again? */
@@ -98,22 +92,22 @@ static void unpark(struct cpu_ctx *cctx, s32 cpu, u64 now)
 	if (!due && !(READ_ONCE(cctx->unpark) && __sync_lock_test_and_set(&cctx->unpark, 0)))
 		return;
 	cctx->parked_looked_at = 0;
-	bpf_for_each(scx_dsq, p, cpu, 0) {
+	bpf_for_each(scx_dsq, p, WAITERS + cpu, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
-		if (!tctx || !tctx->park)
+		if (!tctx)
 			continue;
 		if (!is_to_unpark(tctx, tctx->queued_at + recheck_ns, now)) {
 			cctx->parked_looked_at = now;
 			continue;
 		}
 		__sync_lock_test_and_set(&tctx->park, PARK_UNPARK);
-		bound_credit(tctx, cctx, true);
-		update_sums(tctx);
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, resume_slice(tctx));
-		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, tctx->slice_vtime);
+		bound_credit(tctx, cctx);
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, resume_slice(tctx, cpu));
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, tctx->key);
 		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0))
 			tctx->park = PARK_NONE;
+		note_queued(cpu);
 	}
 }
 

@@ -51,12 +51,15 @@ static bool is_watched(const struct task_ctx *tctx)
 }
 
 /* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
-static u64 next_pulse(const struct task_ctx *tctx, s32 cpu)
+static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
 {
 	const struct cosched_policy *policy = current_policy();
 
-	if (scx_bpf_dsq_nr_queued(cpu) <= 0)
+	if (scx_bpf_dsq_nr_queued(cpu) <= 0 && (!cosched_boosts(policy) || scx_bpf_dsq_nr_queued(WAITERS + cpu) <= 0))
 		return 0;
+	/* A slice that is over before the next tick. */
+	if (cctx->curr_slice_ns < tick_ns() && policy->arrival != COSCHED_ARRIVAL_GANG)
+		return rest_of_slice(cctx, scx_bpf_now()) ?: FAIR_LEAST_SLICE_NS;
 	if (policy->arrival == COSCHED_ARRIVAL_GANG)
 		return gang_rest_ns(policy, bpf_ktime_get_tai_ns());
 	if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
@@ -70,7 +73,7 @@ static u64 next_pulse(const struct task_ctx *tctx, s32 cpu)
 /* Sets the timer of @cpu, on which this runs and @tctx is about to, unless it is set or need not be. */
 static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 next_ns = cctx->pulse ? 0 : next_pulse(tctx, cpu);
+	u64 next_ns = cctx->pulse ? 0 : next_pulse(tctx, cctx, cpu);
 	struct pulse *pulse;
 	u32 key = cpu;
 
@@ -94,16 +97,15 @@ static void describe_candidate(struct cosched_candidate *candidate, const struct
 }
 
 /*
- * Boosts whom the policy chooses among those in @cpu's queue and, if @with_current, the running task @p. Its choice is
- * subject to the gate like any other boost.
+ * Whom the policy would boost among those in @cpu's queue and, if @with_current, the running task @p: the pid, or 0 for nobody
+ * in the queue. Apart, so that what it needs of the stack is free again when the gate is asked.
  */
-static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, bool with_current)
+static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 cpu, bool with_current)
 {
 	struct cosched_candidate best = {}, candidate = {};
 	u32 choice = current_policy()->choice;
-	struct task_ctx *chosen = NULL;
 	struct task_struct *q;
-	s32 chosen_pid = 0;
+	s32 chosen = 0;
 
 	if (with_current)
 		describe_candidate(&best, p, tctx, p->pid);
@@ -115,15 +117,22 @@ static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 		describe_candidate(&candidate, q, qtctx, p->pid);
 		if (!cosched_choice_rank(choice, &candidate))
 			continue;
-		if ((with_current || chosen_pid) && cosched_choice_rank(choice, &best) &&
+		if ((with_current || chosen) && cosched_choice_rank(choice, &best) &&
 		    !cosched_choice_prefers(choice, &candidate, &best))
 			continue;
 		best = candidate;
-		chosen_pid = q->pid;
+		chosen = q->pid;
 	}
-	if (!chosen_pid)
-		return;
-	q = bpf_task_from_pid(chosen_pid);
+	return chosen;
+}
+
+/* Boosts whom the policy chooses, as choose() says. Its choice is subject to the gate like any other boost. */
+static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, bool with_current)
+{
+	s32 pid = choose(p, tctx, cpu, with_current);
+	struct task_struct *q = pid ? bpf_task_from_pid(pid) : NULL;
+	struct task_ctx *chosen;
+
 	if (!q)
 		return;
 	chosen = task_ctx_of(q);
@@ -147,7 +156,7 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	enum look look;
 
 	/* One that spins in a hook sleeps by itself (waits.bpf.h). */
-	if (cctx->spin != SPIN_NONE || !is_wanted(cctx, cpu))
+	if (cctx->spin != SPIN_NONE || !is_wanted(cpu))
 		return;
 	look = look_at(p, tctx, cctx);
 	if (!is_watched(tctx))
@@ -168,14 +177,11 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
  * Asks the gate for those in @cpu's queue who say that a message has come, which no event has told of. At each tick.
  * O(tasks in the queue), and nothing at all while nobody there gives hints.
  */
-static void hear_hints(struct cpu_ctx *cctx, s32 cpu)
+static void hear_hints_in(u64 queue, struct cpu_ctx *cctx)
 {
 	struct task_struct *p;
 
-	if (!READ_ONCE(cctx->hinted))
-		return;
-	WRITE_ONCE(cctx->hinted, 0);
-	bpf_for_each(scx_dsq, p, cpu, 0) {
+	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
 		if (!tctx || !tctx->hint_page)
@@ -193,6 +199,15 @@ static void hear_hints(struct cpu_ctx *cctx, s32 cpu)
 	}
 }
 
+static void hear_hints(struct cpu_ctx *cctx, s32 cpu)
+{
+	if (!READ_ONCE(cctx->hinted))
+		return;
+	WRITE_ONCE(cctx->hinted, 0);
+	hear_hints_in(cpu, cctx);
+	hear_hints_in(WAITERS + cpu, cctx);
+}
+
 /* What is due on @cpu, on which @p runs. */
 static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
@@ -204,7 +219,7 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 		end_slice(p, cctx, cpu);
 		return;
 	}
-	if (tctx->boosted && cctx->curr_slice_ns < policy->slice_ns && !rest_of_slice(cctx, now))
+	if (cctx->curr_slice_ns < policy->slice_ns && !rest_of_slice(cctx, now))
 		end_slice(p, cctx, cpu);
 	if (cosched_wait_parks(policy))
 		watch_wait(p, tctx, cctx, cpu);
@@ -229,7 +244,7 @@ static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
 	WRITE_ONCE(cctx->beats, 1);
 	beat(p, tctx, cctx, cpu);
 	WRITE_ONCE(cctx->beats, 0);
-	next_ns = next_pulse(tctx, cpu);
+	next_ns = next_pulse(tctx, cctx, cpu);
 	if (next_ns && !bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
 		cctx->pulse = 1;
 	return 0;

@@ -127,25 +127,24 @@ enum park {
 
 struct task_ctx {
 	/* The fair order. */
-	u64 vtime;		/* CPU time over weight, on the fair clock of @cpu */
-	u64 slice_vtime;	/* vtime when the present slice began: the place in the queue */
+	struct cosched_place place;	/* in the order of its group on a CPU */
+	u32 weight;		/* by its nice level, as of when it was last in an order */
+	u32 group;		/* of the cgroup that it is in */
+	u32 order_group;	/* the group and CPU whose order it is in, or was last */
+	s32 order_cpu;		/* -1: none yet */
+	u64 order_cgroup;	/* whose that group was then */
+	u64 effective;		/* its weight against all on its CPU, as of when it was last measured */
+	u64 key;		/* its place in the queue: where it stood when the present slice began */
 	u64 slice_ns;		/* the length of the present slice */
 	u64 slice_used_ns;	/* of the present slice */
-	u64 charged_ns;		/* sum_exec_runtime up to which vtime is charged */
+	u64 charged_ns;		/* sum_exec_runtime up to which it is charged */
 	u64 queued_at;		/* when it was last put into a queue */
 	u64 stays_until;	/* no busy CPU takes it before (balance.bpf.h) */
-	s32 cpu;		/* whose fair clock vtime is on; -1: none yet */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */
-
-	/* The sums of weights of a CPU that this task is part of (weights.bpf.h). */
-	s32 sum_cpu;		/* -1: none */
-	u32 sum_weight;
-	u64 sum_vtime;
-	u32 sum_group;
-	u64 weight;		/* effective, as of when it became runnable or started to run */
-	u32 group;		/* of the cgroup that it is in */
-	u64 share_seen;		/* share_clock of share_cpu up to which the fair share is counted */
-	s32 share_cpu;		/* sum_cpu, or which it was last */
+	u64 share_seen;		/* the share clock of order_cpu up to which the fair share is counted */
+	s32 cpu;		/* where it runs, or whose queue it waits in; -1: none yet */
+	u32 newborn;		/* has not been runnable yet */
+	u32 newcomer;		/* has not run yet since it came to order_cpu */
 
 	/* Not yet posted to the job's account (jobs.bpf.h). */
 	u64 unposted_cpu_ns;

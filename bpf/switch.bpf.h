@@ -14,51 +14,20 @@ static void set_state(struct task_ctx *tctx, enum task_state state)
 /* Charges @p for its run, and its job for the run and the fair share of the time since the last charge. */
 static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	u64 ran_ns = charge(p, tctx, cctx);
+	u64 ran_ns = charge(p, tctx);
 
 	if (!is_kthread(p))
-		balance_boosts(cctx, tctx->boosted, ran_ns);
-	advance_share_clock(cctx, now);
+		account_loan(&cctx->loan, current_policy(), tctx->boosted, ran_ns);
+	advance_share_clock(cctx, tctx->order_cpu, now);
 	account(p, tctx, ran_ns, take_fair_share(tctx, cctx), false);
 }
 
-/*
- * @p is runnable on @cpu from now on. Not in ops.runnable(), since whatever becomes runnable is enqueued or run at
- * once, and a callback less makes a wake-up cheaper. What it was due elsewhere until now, in a queue from which it was
- * taken, stays due; and so is what it was due here while it awaited a message.
- */
-static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
-{
-	struct cpu_ctx *old;
-	u64 share_ns = 0;
-
-	if (tctx->sum_cpu == cpu)
-		return;
-	old = tctx->sum_cpu < 0 ? NULL : cpu_ctx_of(tctx->sum_cpu);
-	if (old) {
-		share_ns = due_share(tctx, old, scx_bpf_now());
-		leave_sums(tctx);
-	} else if (tctx->awaits && tctx->share_cpu == cpu) {
-		advance_share_clock(cctx, scx_bpf_now());
-		share_ns = awaited_share(tctx, cctx);
-	}
-	if (share_ns)
-		account(p, tctx, 0, share_ns, false);
-	tctx->awaits = 0;
-	join_sums(p, tctx, cctx, cpu);
-}
-
-/* @p leaves its CPU without having run to its sleep: for another CPU, cgroup or scheduler. */
 void BPF_STRUCT_OPS(cosched_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
-	struct cpu_ctx *cctx = tctx && tctx->sum_cpu >= 0 ? cpu_ctx_of(tctx->sum_cpu) : NULL;
 
-	if (!cctx)
-		return;
-	advance_share_clock(cctx, scx_bpf_now());
-	account(p, tctx, 0, take_fair_share(tctx, cctx), false);
-	leave_sums(tctx);
+	if (tctx)
+		become_idle(p, tctx);
 }
 
 /* @p runs next on @cpu because of a message: the CPU adopts its epoch. */
@@ -90,7 +59,8 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	struct task_ctx *tctx = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
-	u64 now = scx_bpf_now();
+	u64 now = scx_bpf_now(), key;
+	bool moved;
 
 	if (!tctx || !cctx)
 		return;
@@ -98,17 +68,23 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	trace_switch_in(p, tctx);
 	if (tctx->awaits || tctx->park == PARK_PARKED || tctx->park == PARK_UNPARK)
 		cosched_spin_learn(current_policy(), &tctx->wait_history, passed_ns(tctx->wait_since));
-	place_on_cpu(tctx, cctx, cpu);
+	moved = tctx->order_cpu != cpu;
 	become_runnable(p, tctx, cctx, cpu);
+	come_no_more(tctx, cctx);
+	tctx->cpu = cpu;
+	key = present_key(tctx, cpu);
+	if (moved || !tctx->slice_used_ns)
+		tctx->key = key;
+	/* Others may have come since it was queued. */
+	if (!tctx->slice_used_ns && !tctx->boosted)
+		scx_bpf_task_set_slice(p, begin_whole_slice(tctx));
 
 	if (tctx->boosted) {
 		count(COSCHED_COUNTER_boosts);
 		tctx->unposted_boosts++;
 	}
-	if (!is_kthread(p)) {
-		advance_fair_clock(tctx, cctx, cpu);
+	if (!is_kthread(p))
 		advance_epoch(p, tctx, cctx, cpu);
-	}
 	tctx->boost = BOOST_NONE;
 	tctx->pending = 0;
 	tctx->denied = 0;
@@ -123,9 +99,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	cctx->spin = SPIN_NONE;
 
 	tctx->charged_ns = p->se.sum_exec_runtime;
-	note_position(cctx, tctx, now);
-	tctx->weight = effective_weight(tctx->sum_group, tctx->sum_weight, cpu);
-	cctx->curr_scale = vtime_scale(tctx, cctx);
+	note_position(cctx, tctx, key, now);
 	cctx->curr_kthread = is_kthread(p);
 	cctx->curr_talks = tctx->endpoints[0] != 0;
 	cctx->curr_has_turn = is_gang() && has_turn(p);
@@ -165,7 +139,7 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 		return;
 	settle(p, tctx, cctx, scx_bpf_now());
 	cctx->curr_id = 0;
-	cctx->curr_scale = 0;
+	cctx->curr_effective = 0;
 	cctx->curr_kthread = 0;
 	tctx->owes = runnable && has_question(tctx);
 	if (runnable) {
@@ -174,11 +148,11 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	} else {
 		tctx->park = PARK_NONE;
 		tctx->more_endpoints = 0;
-		leave_sums(tctx);
+		leave_order(tctx);
 	}
 	trace_switch_out(p, tctx, runnable);
 	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
-	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->starving && !tctx->park ? BOOST_RESUMED :
+	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->loan.starving && !tctx->park ? BOOST_RESUMED :
 												     BOOST_NONE;
 	/*
 	 * A change of the task's properties takes it off its CPU and puts it back as if it slept: sched_setaffinity() does,

@@ -50,7 +50,7 @@ static void describe_sender(struct cosched_wire_message *message)
 		return;
 	message->epoch = cctx->epoch;
 	ends_at = cctx->slice_ends_at;
-	if (cctx->curr_scale && ends_at > now)
+	if (cctx->curr_effective && ends_at > now)
 		message->slice_ns = ends_at - now;
 }
 

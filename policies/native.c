@@ -4,6 +4,7 @@
  * of everything that is counted, so that Rust reads them from where they are declared.
  */
 #include "native.h"
+#include "account.h"
 #include "balance.h"
 #include "boost_choice.h"
 #include "epoch.h"
@@ -25,6 +26,96 @@ u64 cosched_native_gate_slice(const struct cosched_policy *policy,
 			      const struct cosched_demand *demand)
 {
 	return cosched_gate_slice(policy, demand);
+}
+
+void cosched_native_fair_enter(struct cosched_order *order, struct cosched_place *place, u32 weight)
+{
+	fair_enter(order, place, weight);
+}
+
+void cosched_native_fair_leave(struct cosched_order *order, struct cosched_place *place)
+{
+	fair_leave(order, place);
+}
+
+void cosched_native_fair_charge(struct cosched_order *order, struct cosched_place *place, u64 ran_ns)
+{
+	fair_charge(order, place, ran_ns);
+}
+
+void cosched_native_fair_bound(struct cosched_order *order, struct cosched_place *place, int forgives)
+{
+	fair_bound(order, place, forgives);
+}
+
+void cosched_native_fair_bound_credit(struct cosched_order *order, struct cosched_place *place, u64 credit_ns)
+{
+	fair_bound_credit(order, place, credit_ns);
+}
+
+s64 cosched_native_fair_lead(const struct cosched_order *order, const struct cosched_place *place)
+{
+	return fair_lead(order, place);
+}
+
+s64 cosched_native_fair_lead_above(s64 lead, const struct cosched_order *order, u64 group_weight)
+{
+	return fair_lead_above(lead, order, group_weight);
+}
+
+s64 cosched_native_fair_lead_ns(s64 lead, u64 sum, u32 nr)
+{
+	return fair_lead_ns(lead, sum, nr);
+}
+
+u64 cosched_native_fair_place(const struct cosched_order *order, s64 lead, u32 weight, u64 credit_ns, u64 slice_ns)
+{
+	return fair_place(order, lead, weight, credit_ns, slice_ns);
+}
+
+u64 cosched_native_fair_slice(u64 slice_ns, u64 effective, u64 sum)
+{
+	return fair_slice(slice_ns, effective, sum);
+}
+
+u64 cosched_native_fair_credit(const struct cosched_policy *policy, u32 others, int awaited)
+{
+	return fair_credit(policy, others, awaited);
+}
+
+int cosched_native_fair_has_rest(u64 slice_ns, u64 used_ns)
+{
+	return fair_has_rest(slice_ns, used_ns);
+}
+
+int cosched_native_fair_preempts(s64 ahead, u64 sum, u32 nr)
+{
+	return fair_preempts(ahead, sum, nr);
+}
+
+void cosched_native_account_advance(struct cosched_share_clock *clock, u64 sum, u64 now_ns)
+{
+	account_advance(clock, sum, now_ns);
+}
+
+u64 cosched_native_account_share(u64 ns, u64 effective)
+{
+	return account_share(ns, effective);
+}
+
+u64 cosched_native_account_awaited(u64 ns, u64 effective, u64 sum)
+{
+	return account_awaited(ns, effective, sum);
+}
+
+void cosched_native_account_loan(struct cosched_loan *loan, const struct cosched_policy *policy, int boosted, u64 ran_ns)
+{
+	account_loan(loan, policy, boosted, ran_ns);
+}
+
+void cosched_native_account_describe(struct cosched_demand *demand, s64 lead, u64 effective, u64 sum, u32 nr, int counts)
+{
+	account_describe(demand, lead, effective, sum, nr, counts);
 }
 
 u64 cosched_native_wait_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)

@@ -130,7 +130,7 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
 
 fn size_maps(skel: &mut OpenBpfSkel<'_>) -> Result<()> {
     let entries = intf::COSCHED_MAX_GROUPS * *NR_CPU_IDS as u32;
-    skel.maps.group_loads.set_max_entries(entries).context("cannot set the size of the map of cgroup weights")
+    skel.maps.group_ons.set_max_entries(entries).context("cannot set the size of the map of cgroup weights")
 }
 
 /// Has the scheduler use the maps of the programs that put epochs on the wire, if there are any.

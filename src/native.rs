@@ -10,11 +10,17 @@ use std::sync::LazyLock;
 use crate::bpf::intf::{self, cosched_candidate as Candidate, cosched_demand as Demand, cosched_policy as Policy};
 use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window};
 
+pub use fair::{
+    NEW_LOAN, NEW_ORDER, NEW_PLACE, NEW_SHARE_CLOCK, account_advance, account_awaited, account_describe, account_loan,
+    account_share, fair_bound, fair_bound_credit, fair_charge, fair_credit, fair_enter, fair_has_rest, fair_lead,
+    fair_lead_above, fair_lead_ns, fair_leave, fair_place, fair_preempts, fair_slice,
+};
 pub use wire::{
     PREFETCH_LENGTH, WIRE_OPTION_MAX, prefetch_credible, prefetch_decode, prefetch_encode, wire_credible, wire_decode,
     wire_encode, wire_epoch_next, wire_surplus_encode,
 };
 
+mod fair;
 mod wire;
 
 const NR_COUNTERS: usize = intf::cosched_counter_COSCHED_NR_COUNTERS as usize;
@@ -66,6 +72,30 @@ pub const IDLE_DEMAND: Demand = Demand {
     fair_ns: 0,
     message_epoch: 0,
     node_epoch: 0,
+};
+
+/// A policy that does nothing: no boosts, no gate, and no time for anything.
+pub const NO_POLICY: Policy = Policy {
+    arrival: 0,
+    gate: 0,
+    wait: 0,
+    spin: 0,
+    choice: 0,
+    residual_slice: 0,
+    slice_ns: 0,
+    interval_ns: 0,
+    h_ns: 0,
+    rate_constant_ns: 0,
+    rate_exponent: 0,
+    target_permille: 0,
+    spin_ns: 0,
+    latency_ns: 0,
+    overhead_ns: 0,
+    switch_ns: 0,
+    recheck_ns: 0,
+    quantum_ns: 0,
+    rows: 0,
+    epochs: 0,
 };
 
 /// An event counter of the scheduler (`bpf/counters.h`).

@@ -202,7 +202,7 @@ mod tests {
         let (nr_cpus, value_size) = (*NR_CPU_IDS, size_of::<cpu_ctx>());
         let map = MapHandle::create(MapType::Array, Some("cpu_test"), 4, value_size as u32, nr_cpus as u32, &opts)
             .expect("this test makes a BPF map, as root");
-        let cctx = cpu_ctx { vtime_now: u64::MAX, nr_runnable: 3, weight_sum: u64::MAX, ..Default::default() };
+        let cctx = cpu_ctx { nr_runnable: 3, curr_effective: u64::MAX, ..Default::default() };
         // SAFETY: integers, and padding that is written out.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const cctx).cast::<u8>(), value_size) };
         (0..nr_cpus as u32).for_each(|cpu| map.update(&cpu.to_ne_bytes(), bytes, MapFlags::ANY).unwrap());

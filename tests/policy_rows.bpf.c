@@ -7,6 +7,7 @@
  * The answers go back in the row, which test_run copies out again.
  */
 #include <scx/common.bpf.h>
+#include "../policies/account.h"
 #include "../policies/balance.h"
 #include "../policies/boost_choice.h"
 #include "../policies/epoch.h"
@@ -93,6 +94,51 @@ int decide_row(struct policy_row *context)
 	context->history = row.history;
 	context->window = row.window;
 	context->answers = row.answers;
+	return 0;
+}
+
+/* The fair order and its accounts. */
+struct fair_row {
+	struct cosched_policy policy;
+	struct cosched_demand demand;
+	struct cosched_order order;
+	struct cosched_place waits, comes;	/* one that is in the order, and one that is not */
+	struct cosched_share_clock clock;
+	struct cosched_loan loan;
+	s64 lead;
+	u64 ns, effective, sum, now_ns;
+	u32 weight, nr;
+	u64 flag;
+	u64 answers[9];
+};
+
+static struct fair_row fair;
+
+SEC("syscall")
+int fair_row(struct fair_row *context)
+{
+	u64 *answers = fair.answers;
+
+	fair = *context;
+	answers[0] = fair_lead(&fair.order, &fair.comes);
+	answers[1] = fair_lead_above(fair.lead, &fair.order, fair.effective);
+	answers[2] = fair_lead_ns(fair.lead, fair.sum, fair.nr);
+	answers[3] = fair_slice(fair.ns, fair.effective, fair.sum);
+	answers[4] = fair_credit(&fair.policy, fair.nr, fair.flag != 0);
+	answers[5] = fair_has_rest(fair.ns, fair.now_ns);
+	answers[6] = fair_preempts(fair.lead, fair.sum, fair.nr);
+	answers[7] = account_share(fair.ns, fair.effective);
+	answers[8] = account_awaited(fair.ns, fair.effective, fair.sum);
+	fair.comes.vtime = fair_place(&fair.order, fair.lead, fair.weight, fair.ns, fair.now_ns);
+	fair_enter(&fair.order, &fair.comes, fair.weight);
+	fair_charge(&fair.order, &fair.comes, fair.ns);
+	fair_bound(&fair.order, &fair.comes, fair.flag != 0);
+	fair_bound_credit(&fair.order, &fair.waits, fair.now_ns);
+	fair_leave(&fair.order, &fair.waits);
+	account_advance(&fair.clock, fair.sum, fair.now_ns);
+	account_loan(&fair.loan, &fair.policy, fair.flag != 0, fair.ns);
+	account_describe(&fair.demand, fair.lead, fair.effective, fair.sum, fair.nr, fair.flag != 0);
+	*context = fair;
 	return 0;
 }
 

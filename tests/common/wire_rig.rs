@@ -52,7 +52,7 @@ impl Rig {
     /// From now on every CPU is in `epoch`.
     pub fn set_epoch(&self, epoch: u64) {
         let ends_at = now(ClockId::CLOCK_MONOTONIC) + SLICE;
-        let cctx = cpu_ctx { epoch, slice_ends_at: ends_at, curr_scale: 1, ..cpu_ctx::default() };
+        let cctx = cpu_ctx { epoch, slice_ends_at: ends_at, curr_effective: 1, ..cpu_ctx::default() };
         // SAFETY: integers, and padding that is not looked at.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const cctx).cast::<u8>(), size_of::<cpu_ctx>()) };
         for cpu in 0..*NR_CPU_IDS as u32 {

@@ -6,9 +6,9 @@
 //! tasks and never asked for the next one. The rest is as `bpf/demand.bpf.h` has it, but for what the feedback queue does in its
 //! own way: boosts that were cut short are not resumed, and levels that fall take the place of the limit on boosts in a row.
 
-use crate::bpf::intf::{COSCHED_SCALE_SHIFT, cosched_demand, cosched_policy, cosched_window};
+use crate::bpf::intf::{FAIR_LEAST_SLICE_NS, cosched_demand, cosched_policy, cosched_share_clock, cosched_window};
 use crate::native;
-use crate::sim::local::{Fair, LocalScheduler, MIN_REST_NS};
+use crate::sim::local::{EFFECTIVE, Fair, LocalScheduler};
 
 /// What a message takes along.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,9 +49,7 @@ pub struct Gate {
     policy: cosched_policy,
     fair: Fair,
     tasks: Vec<Task>,
-    nr_runnable: u32,
-    share_clock: u64,
-    share_ns: u64,
+    shares: cosched_share_clock,
     epoch: u64,
     epoch_slot: Option<u32>,
 }
@@ -61,7 +59,7 @@ impl Gate {
     pub fn new(policy: &cosched_policy, slots: usize) -> Gate {
         let fair = Fair::under(policy, slots);
         let (policy, tasks) = (*policy, vec![NEW; slots]);
-        Gate { policy, fair, tasks, nr_runnable: 0, share_clock: 0, share_ns: 0, epoch: 0, epoch_slot: None }
+        Gate { policy, fair, tasks, shares: native::NEW_SHARE_CLOCK, epoch: 0, epoch_slot: None }
     }
 
     fn task(&mut self, slot: u32) -> &mut Task {
@@ -70,31 +68,26 @@ impl Gate {
 
     /// The clock of shares is brought up to now, before the number of the runnable changes.
     fn advance_shares(&mut self, now_ns: u64) {
-        let passed_ns = now_ns - self.share_ns;
-        self.share_clock += passed_ns.checked_div(u64::from(self.nr_runnable)).unwrap_or(0);
-        self.share_ns = now_ns;
+        native::account_advance(&mut self.shares, self.fair.weight(), now_ns);
     }
 
     /// Somebody comes to `slot`.
     pub fn enters(&mut self, slot: u32, now_ns: u64) {
         self.advance_shares(now_ns);
-        *self.task(slot) = Task { share_seen: self.share_clock, ..NEW };
-        self.nr_runnable += 1;
+        *self.task(slot) = Task { share_seen: self.shares.ns, ..NEW };
         self.fair.arrive(slot);
     }
 
     /// `slot`, which slept, can go on; `waited`: for a message, so that its claim to a share has gone on.
     pub fn wakes(&mut self, slot: u32, waited: bool, now_ns: u64) {
         self.advance_shares(now_ns);
-        let (others, policy, clock) = (u64::from(self.nr_runnable), self.policy, self.share_clock);
+        let (sum, policy, clock) = (self.fair.weight(), self.policy, self.shares.ns);
         let task = self.task(slot);
-        // The clock ran without it (`bpf/jobs.bpf.h`).
-        let share_ns = (clock - task.share_seen) * others / (others + 1);
+        let share_ns = native::account_awaited(clock - task.share_seen, EFFECTIVE, sum);
         if waited {
             native::window_add(&mut task.window, &policy, now_ns, 0, share_ns);
         }
         task.share_seen = clock;
-        self.nr_runnable += 1;
         self.fair.wake(slot, false);
     }
 
@@ -102,7 +95,6 @@ impl Gate {
     pub fn sleeps(&mut self, slot: u32, now_ns: u64) {
         self.advance_shares(now_ns);
         (self.task(slot).granted, self.task(slot).boosted) = (false, false);
-        self.nr_runnable -= 1;
         self.fair.sleep(slot);
     }
 
@@ -132,9 +124,15 @@ impl Gate {
     pub fn ran(&mut self, slot: u32, ran_ns: u64, now_ns: u64) -> bool {
         self.advance_shares(now_ns);
         self.fair.charge(slot, ran_ns);
-        let (policy, clock) = (self.policy, self.share_clock);
+        let (policy, clock) = (self.policy, self.shares.ns);
         let task = self.task(slot);
-        native::window_add(&mut task.window, &policy, now_ns, ran_ns, clock - task.share_seen);
+        native::window_add(
+            &mut task.window,
+            &policy,
+            now_ns,
+            ran_ns,
+            native::account_share(clock - task.share_seen, EFFECTIVE),
+        );
         task.share_seen = clock;
         task.left_ns = task.left_ns.saturating_sub(ran_ns);
         !task.boosted || task.left_ns > 0
@@ -156,24 +154,21 @@ impl Gate {
             return true;
         }
         self.advance_shares(now_ns);
-        let (policy, clock, task) = (self.policy, self.share_clock, self.tasks[slot as usize]);
+        let (policy, clock, task) = (self.policy, self.shares.ns, self.tasks[slot as usize]);
         let mut window = task.window;
-        native::window_add(&mut window, &policy, now_ns, 0, clock - task.share_seen);
-        let demand = cosched_demand {
+        native::window_add(&mut window, &policy, now_ns, 0, native::account_share(clock - task.share_seen, EFFECTIVE));
+        let mut demand = cosched_demand {
             now_ns,
             last_boost_ns: task.last_boost_ns,
-            receiver_ran_ns: self.fair.lead_ns(slot),
-            running_ran_ns: self.fair.others_lead_ns(slot),
-            nr_runnable: self.nr_runnable,
             denied: u32::from(task.denied),
-            scale: 1 << COSCHED_SCALE_SHIFT,
             node_quiet: u32::from(quiet),
-            max_lead_ns: Fair::max_lead_ns(self.nr_runnable),
             cpu_ns: window.cpu_ns,
             fair_ns: window.fair_ns,
             message_epoch: task.stamp.epoch,
             node_epoch: self.epoch,
+            ..native::IDLE_DEMAND
         };
+        self.fair.describe(&mut demand, slot);
         let granted = native::grants(native::decide(&policy, &demand));
         let mut slice_ns = native::slice(&policy, &demand);
         if policy.residual_slice != 0 && task.stamp.rest_us > 0 {
@@ -182,7 +177,7 @@ impl Gate {
         let task = self.task(slot);
         (task.granted, task.denied) = (granted, !granted);
         if granted {
-            (task.last_boost_ns, task.left_ns) = (now_ns, slice_ns.max(MIN_REST_NS as u64));
+            (task.last_boost_ns, task.left_ns) = (now_ns, slice_ns.max(u64::from(FAIR_LEAST_SLICE_NS)));
         }
         granted
     }

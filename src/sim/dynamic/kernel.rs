@@ -6,9 +6,8 @@
 //! lasts is no part of the model: it ends with the time slice.
 
 use super::{CYCLE_NS, Node};
-use crate::bpf::intf::{cosched_demand, cosched_policy, cosched_window};
+use crate::bpf::intf::{FAIR_WAIT_NS, cosched_demand, cosched_policy, cosched_window};
 use crate::native;
-use crate::sim::local::Fair;
 
 /// What the kernel keeps of both processes of a node.
 #[derive(Clone, Debug)]
@@ -65,7 +64,7 @@ pub(super) fn demand(node: &Node, policy: &cosched_policy, demand: cosched_deman
         receiver_ran_ns: if leads { ahead_ns } else { 0 },
         running_ran_ns: if leads { 0 } else { ahead_ns },
         denied: u32::from(node.account.denied[receiver]),
-        max_lead_ns: Fair::max_lead_ns(2),
+        max_lead_ns: u64::from(FAIR_WAIT_NS) / 2,
         cpu_ns: window.cpu_ns,
         fair_ns: window.fair_ns,
         ..demand

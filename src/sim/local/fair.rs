@@ -1,46 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The fair order of the kernel's side, `bpf/fair.bpf.h`, for tasks of equal weight.
+//! The kernel's fair order (`policies/fair.h`, `bpf/fair.bpf.h`) for tasks of equal weight, in one group.
 //!
-//! The queue is ordered by vtime, which is CPU time; the clock is the least vtime of what is runnable. A task that sleeps
-//! loses its credit beyond one slice and keeps its debt, up to what the others catch up with in 1.5 s; one that is preempted
-//! keeps its place and the rest of its slice; one that wakes preempts who is ahead of it by more than a millisecond and has
-//! run for two of its slice, else at the next tick. Slices end at ticks, of 1 ms unless said otherwise. Who is parked stays
-//! runnable, behind everybody else (`bpf/park.bpf.h`).
+//! The queue is ordered by where tasks stood when their slice began. One that is preempted keeps its place and the rest of its
+//! slice. Slices end at ticks, of 1 ms unless said otherwise. Who is parked stays in the order, and runs when nobody else is
+//! there (`bpf/park.bpf.h`).
 
 mod standing;
 
 use super::{LocalScheduler, Slot};
-use crate::bpf::intf::{self, COSCHED_WINDOW_CREDIT, cosched_policy};
+use crate::bpf::intf::{self, cosched_demand, cosched_order, cosched_place, cosched_policy};
+use crate::native;
 
 const TICK_NS: u64 = 1_000_000;
-const MAX_WAIT_NS: i64 = 1_500_000_000;
-/// A slice, or the rest of one, that is shorter is not worth a switch, in ns (`bpf/fair.bpf.h`).
-pub const MIN_REST_NS: i64 = 1_000_000;
-const WAKE_MARGIN_NS: i64 = 1_000_000;
-const MIN_RUN_NS: i64 = 2_000_000;
+const WEIGHT: u32 = intf::FAIR_WEIGHT_DEFAULT;
+/// Of each task, in the unit of effective weights.
+pub const EFFECTIVE: u64 = (WEIGHT as u64) << intf::FAIR_WEIGHT_SHIFT;
 
-/// Of somebody who is parked: behind everything else (`bpf/park.bpf.h`).
-const PARKED: i64 = i64::MAX;
-
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Task {
-    vtime: i64,
-    /// The vtime at which the slice began: the key in the queue.
-    slice_vtime: i64,
-    used_ns: i64,
-    slice_ns: i64,
-    runnable: bool,
+    place: cosched_place,
+    /// Where it stood when its slice began.
+    key: u64,
+    used_ns: u64,
+    slice_ns: u64,
     woken: bool,
     parked: bool,
 }
 
-impl Task {
-    fn key(&self) -> i64 {
-        if self.parked { PARKED } else { self.slice_vtime }
-    }
+const NEW: Task = Task { place: native::NEW_PLACE, key: 0, used_ns: 0, slice_ns: 0, woken: false, parked: false };
 
-    fn has_rest(&self) -> bool {
-        self.used_ns > 0 && self.used_ns + MIN_REST_NS <= self.slice_ns
+impl Task {
+    fn is_before(&self, other: &Task) -> bool {
+        (self.parked, self.key.wrapping_sub(other.key) as i64) < (other.parked, 0)
     }
 }
 
@@ -48,35 +39,28 @@ impl Task {
 #[derive(Clone, Debug)]
 pub struct Fair {
     tasks: Vec<Task>,
-    slice_ns: i64,
-    tick_ns: i64,
-    /// How many slices of credit one keeps that slept.
-    credit: i64,
-    clock: i64,
+    order: cosched_order,
+    policy: cosched_policy,
+    tick_ns: u64,
     /// In the order of their keys, and of their coming among equals.
     queue: Vec<Slot>,
 }
 
 impl Fair {
-    /// Of a CPU with this many slots under `policy`: with the gate `auto` the kernel lets one that waited for a message keep
-    /// `COSCHED_WINDOW_CREDIT` slices of credit, else one.
+    /// Of a CPU with this many slots under `policy`.
     pub fn under(policy: &cosched_policy, slots: usize) -> Self {
-        let is_auto = policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO;
-        let credit = if is_auto { i64::from(COSCHED_WINDOW_CREDIT) } else { 1 };
-        Fair { credit, ..Fair::new(slots, policy.slice_ns) }
+        let (tasks, queue) = (vec![NEW; slots], Vec::with_capacity(slots));
+        Fair { tasks, order: native::NEW_ORDER, policy: *policy, tick_ns: TICK_NS, queue }
     }
 
-    /// Of a CPU with this many slots.
+    /// Of a CPU with this many slots, and without a gate.
     pub fn new(slots: usize, slice_ns: u64) -> Self {
-        let slice_ns = slice_ns as i64;
-        let task = Task { slice_ns, ..Task::default() };
-        let (tasks, queue) = (vec![task; slots], Vec::with_capacity(slots));
-        Fair { tasks, slice_ns, tick_ns: TICK_NS as i64, credit: 1, clock: 0, queue }
+        Fair::under(&cosched_policy { slice_ns, ..native::NO_POLICY }, slots)
     }
 
     /// The same with ticks of so many ns.
     pub fn with_ticks(self, tick_ns: u64) -> Self {
-        Fair { tick_ns: tick_ns as i64, ..self }
+        Fair { tick_ns, ..self }
     }
 
     /// Who waits, in the order in which they run.
@@ -89,59 +73,69 @@ impl Fair {
         self.queue.first().is_some_and(|&first| !self.tasks[first as usize].parked)
     }
 
+    /// How many are runnable.
+    pub fn nr_runnable(&self) -> u32 {
+        (self.order.weight / u64::from(WEIGHT)) as u32
+    }
+
+    /// How many of those have come and not run yet.
+    fn newcomers(&self) -> u32 {
+        self.tasks.iter().filter(|task| task.woken).count() as u32
+    }
+
+    /// The sum of the weights of those.
+    pub fn weight(&self) -> u64 {
+        self.order.weight
+    }
+
     /// How far `slot` is ahead of the clock, in ns.
     pub fn lead_ns(&self, slot: Slot) -> i64 {
-        self.tasks[slot as usize].vtime - self.clock
+        native::fair_lead(&self.order, &self.tasks[slot as usize].place)
     }
 
-    /// How far the other runnable tasks are ahead of the clock, on the average, in ns: from 0 to [`max_lead_ns`](Self::max_lead_ns)
-    /// of one.
-    pub fn others_lead_ns(&self, slot: Slot) -> i64 {
-        let others = self.tasks.iter().enumerate().filter(|(it, task)| task.runnable && *it != slot as usize);
-        let (sum, count) = others.fold((0, 0), |(sum, count), (_, task)| (sum + task.vtime - self.clock, count + 1));
-        if count == 0 { 0 } else { (sum / count).clamp(0, MAX_WAIT_NS) }
-    }
-
-    /// How far a task may be ahead of the clock where so many are runnable, in ns; the rest of a debt is forgiven.
-    pub fn max_lead_ns(runnable: u32) -> u64 {
-        MAX_WAIT_NS as u64 / u64::from(runnable.max(1))
+    /// What a gate is to know of how `slot` stands.
+    pub fn describe(&self, demand: &mut cosched_demand, slot: Slot) {
+        let counts = self.tasks[slot as usize].place.weight > 0;
+        let (sum, nr) = (self.weight(), self.nr_runnable());
+        native::account_describe(demand, self.lead_ns(slot), EFFECTIVE, sum, nr, counts);
     }
 
     /// What is left of the slice of `slot`, in ns; 0: nothing.
     pub fn rest_ns(&self, slot: Slot) -> u64 {
         let task = &self.tasks[slot as usize];
-        (task.slice_ns - task.used_ns).max(0) as u64
+        task.slice_ns.saturating_sub(task.used_ns)
     }
 
     /// Whether `slot` was cut short, with enough left of its slice to be worth a switch.
     pub fn has_rest(&self, slot: Slot) -> bool {
-        self.tasks[slot as usize].has_rest()
+        let task = &self.tasks[slot as usize];
+        native::fair_has_rest(task.slice_ns, task.used_ns)
     }
 
     /// Puts `slot`, which is in the queue, before all others. `slice_ns`: for a slice of that length, else for what is left.
     pub fn boost(&mut self, slot: Slot, slice_ns: Option<u64>) {
         if let Some(slice_ns) = slice_ns {
             self.begin_slice(slot);
-            self.tasks[slot as usize].slice_ns = slice_ns as i64;
+            self.tasks[slot as usize].slice_ns = slice_ns;
         }
         self.tasks[slot as usize].parked = false;
-        self.queue.retain(|&other| other != slot);
-        self.queue.insert(0, slot);
+        self.goes_first(slot);
     }
 
     /// `slot`, which is in the queue, goes behind everybody until [`unpark`](Self::unpark), or until nobody else is there.
     pub fn park(&mut self, slot: Slot) {
         self.queue.retain(|&other| other != slot);
         self.tasks[slot as usize].parked = true;
-        self.enqueue(slot);
+        self.insert(slot);
     }
 
     /// `slot`, which is parked, takes its turn again.
     pub fn unpark(&mut self, slot: Slot) {
-        let floor = self.floor();
+        let credit_ns = native::fair_credit(&self.policy, self.newcomers(), true);
         let task = &mut self.tasks[slot as usize];
-        (task.parked, task.woken, task.vtime) = (false, true, task.vtime.max(floor));
-        if !task.has_rest() {
+        native::fair_bound_credit(&mut self.order, &mut task.place, credit_ns);
+        (task.parked, task.woken) = (false, true);
+        if !self.has_rest(slot) {
             self.begin_slice(slot);
         }
         self.queue.retain(|&other| other != slot);
@@ -155,53 +149,61 @@ impl Fair {
         self.queue.insert(last.map_or(0, |last| last + 1), slot);
     }
 
-    fn floor(&self) -> i64 {
-        self.clock - self.credit * self.slice_ns
+    fn goes_first(&mut self, slot: Slot) {
+        self.queue.retain(|&other| other != slot);
+        self.queue.insert(0, slot);
     }
 
+    /// `slot` is runnable from now on, with its lead but for the credit beyond `credit_ns`.
+    fn enter(&mut self, slot: Slot, lead: i64, credit_ns: u64) {
+        let place = &mut self.tasks[slot as usize].place;
+        place.vtime = native::fair_place(&self.order, lead, WEIGHT, credit_ns, self.policy.slice_ns);
+        native::fair_enter(&mut self.order, place, WEIGHT);
+    }
+
+    /// A slice as long as is due, which begins where `slot` stands.
     fn begin_slice(&mut self, slot: Slot) {
+        let slice_ns = native::fair_slice(self.policy.slice_ns, EFFECTIVE, self.order.weight);
         let task = &mut self.tasks[slot as usize];
-        (task.slice_ns, task.used_ns, task.slice_vtime) = (self.slice_ns, 0, task.vtime);
+        (task.slice_ns, task.used_ns, task.key) = (slice_ns, 0, task.place.vtime);
     }
 
     fn enqueue(&mut self, slot: Slot) {
-        let runnable = self.tasks.iter().filter(|task| task.runnable).count().max(1) as i64;
-        let ceiling = self.clock + MAX_WAIT_NS / runnable + self.slice_ns;
-        let task = &mut self.tasks[slot as usize];
-        (task.vtime, task.slice_vtime) = (task.vtime.min(ceiling), task.slice_vtime.min(ceiling));
-        let key = task.key();
-        let place = self.queue.iter().position(|&other| self.tasks[other as usize].key() > key);
+        native::fair_bound(&mut self.order, &mut self.tasks[slot as usize].place, false);
+        self.insert(slot);
+    }
+
+    fn insert(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        let place = self.queue.iter().position(|&other| task.is_before(&self.tasks[other as usize]));
         self.queue.insert(place.unwrap_or(self.queue.len()), slot);
     }
 }
 
 impl LocalScheduler for Fair {
     fn tick_ns(&self) -> u64 {
-        self.tick_ns as u64
+        self.tick_ns
     }
 
     fn arrive(&mut self, slot: Slot) {
-        let clock = self.clock;
-        let task = &mut self.tasks[slot as usize];
-        (task.vtime, task.runnable) = (clock, true);
+        self.enter(slot, 0, 0);
         self.begin_slice(slot);
         self.enqueue(slot);
     }
 
     fn sleep(&mut self, slot: Slot) {
-        self.tasks[slot as usize].runnable = false;
+        native::fair_leave(&mut self.order, &mut self.tasks[slot as usize].place);
     }
 
     fn wake(&mut self, slot: Slot, urgent: bool) {
-        let floor = self.floor();
-        let task = &mut self.tasks[slot as usize];
-        (task.vtime, task.runnable, task.woken) = (task.vtime.max(floor), true, true);
+        let credit_ns = native::fair_credit(&self.policy, self.newcomers(), true);
+        self.enter(slot, self.lead_ns(slot), credit_ns);
+        self.tasks[slot as usize].woken = true;
         self.begin_slice(slot);
         self.enqueue(slot);
         if urgent {
             // A boost: before all others, at its own vtime.
-            self.queue.retain(|&other| other != slot);
-            self.queue.insert(0, slot);
+            self.goes_first(slot);
         }
     }
 
@@ -223,8 +225,8 @@ impl LocalScheduler for Fair {
 
     fn charge(&mut self, slot: Slot, ran_ns: u64) {
         let task = &mut self.tasks[slot as usize];
-        task.vtime += ran_ns as i64;
-        task.used_ns += ran_ns as i64;
+        native::fair_charge(&mut self.order, &mut task.place, ran_ns);
+        task.used_ns += ran_ns;
     }
 
     fn pick(&mut self) -> Option<Slot> {
@@ -234,16 +236,14 @@ impl LocalScheduler for Fair {
         let slot = self.queue.remove(0);
         let task = &mut self.tasks[slot as usize];
         (task.woken, task.parked) = (false, false);
-        let first = self.queue.first().map(|&other| self.tasks[other as usize].key());
-        let own = self.tasks[slot as usize].slice_vtime;
-        self.clock = self.clock.max(first.map_or(own, |first| first.min(own)));
         Some(slot)
     }
 
     fn outranks(&self, running: Slot) -> bool {
         let Some(&first) = self.queue.first() else { return false };
         let (first, it) = (&self.tasks[first as usize], &self.tasks[running as usize]);
-        first.woken && it.used_ns >= MIN_RUN_NS && first.vtime + WAKE_MARGIN_NS < it.vtime
+        let ahead = it.place.vtime.wrapping_sub(first.key) as i64;
+        first.woken && native::fair_preempts(ahead, self.weight(), self.nr_runnable())
     }
 
     fn tick(&mut self, running: Slot) -> bool {
@@ -294,6 +294,7 @@ mod tests {
         local.charge(1, 5 * MS);
         local.wake(0, false);
         assert!(local.outranks(1));
-        assert_eq!(local.tasks[0].vtime, local.clock - 20 * MS as i64);
+        // Of the clock as it was before it came, which is the mean of both now.
+        assert_eq!(local.lead_ns(0), -10 * MS as i64);
     }
 }

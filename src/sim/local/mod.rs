@@ -10,7 +10,7 @@ mod levels;
 mod round_robin;
 mod svr4;
 
-pub use fair::{Fair, MIN_REST_NS};
+pub use fair::{EFFECTIVE, Fair};
 pub use feedback::Feedback;
 pub use round_robin::RoundRobin;
 pub use svr4::Svr4;

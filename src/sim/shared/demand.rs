@@ -4,10 +4,10 @@
 use super::is_gang;
 use super::model::{Event, Shared};
 use super::task::{Boost, Park, Wait};
-use crate::bpf::intf::{self, COSCHED_SCALE_SHIFT, cosched_candidate, cosched_demand};
+use crate::bpf::intf::{self, FAIR_LEAST_SLICE_NS, cosched_candidate, cosched_demand};
 use crate::native;
 use crate::sim::engine::Queue;
-use crate::sim::local::{Fair, LocalScheduler, MIN_REST_NS};
+use crate::sim::local::{EFFECTIVE, LocalScheduler};
 use crate::sim::node::Mode;
 
 impl Shared<'_> {
@@ -93,7 +93,7 @@ impl Shared<'_> {
         let (policy, demand) = (self.policy(on), self.describe(on, slot, now_ns));
         let place = self.place_of(on, slot);
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
-        let granted = native::grants(native::decide(policy, &demand)) && !cpu.starving;
+        let granted = native::grants(native::decide(policy, &demand)) && cpu.loan.starving == 0;
         task.denied = !granted;
         cpu.demand |= granted || policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND;
         if !granted {
@@ -103,7 +103,8 @@ impl Shared<'_> {
         if policy.residual_slice != 0 && task.message_slice_ns > 0 {
             slice_ns = slice_ns.min(task.message_slice_ns);
         }
-        (task.last_boost_ns, task.granted_ns, task.boost) = (now_ns, slice_ns.max(MIN_REST_NS as u64), Boost::Granted);
+        (task.last_boost_ns, task.granted_ns, task.boost) =
+            (now_ns, slice_ns.max(u64::from(FAIR_LEAST_SLICE_NS)), Boost::Granted);
         true
     }
 
@@ -119,23 +120,27 @@ impl Shared<'_> {
         Self::advance_shares(cpu, now_ns);
         let mut window = task.window;
         if policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
-            native::window_add(&mut window, policy, now_ns, 0, cpu.share_clock - task.share_seen);
+            native::window_add(
+                &mut window,
+                policy,
+                now_ns,
+                0,
+                native::account_share(cpu.shares.ns - task.share_seen, EFFECTIVE),
+            );
         }
-        cosched_demand {
+        let mut demand = cosched_demand {
             now_ns,
             last_boost_ns: task.last_boost_ns,
-            receiver_ran_ns: cpu.node.local.lead_ns(slot),
-            running_ran_ns: cpu.node.local.others_lead_ns(slot),
-            nr_runnable: cpu.nr_runnable,
             denied: u32::from(task.denied),
-            scale: 1 << COSCHED_SCALE_SHIFT,
             node_quiet: u32::from(!talks),
-            max_lead_ns: Fair::max_lead_ns(cpu.nr_runnable),
             cpu_ns: window.cpu_ns,
             fair_ns: window.fair_ns,
             message_epoch: task.message_epoch,
             node_epoch: cpu.epoch,
-        }
+            ..native::IDLE_DEMAND
+        };
+        cpu.node.local.describe(&mut demand, slot);
+        demand
     }
 
     /// Puts the fairest with a boost first, or of those who were denied one and are granted it now. False: nobody.

@@ -7,11 +7,8 @@ use super::task::{Boost, Park, Wait};
 use crate::bpf::intf;
 use crate::native;
 use crate::sim::engine::{NEVER_NS, Queue};
-use crate::sim::local::LocalScheduler;
+use crate::sim::local::{EFFECTIVE, LocalScheduler};
 use crate::sim::node::{Mode, Use};
-
-/// Boosts may have this many times the CPU time of the fair order (`bpf/demand.bpf.h`).
-const MAX_BOOSTED_SLICES: u64 = 8;
 
 /// How a task comes to leave its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +22,7 @@ pub enum Leaves {
 impl Shared<'_> {
     /// The clock of shares is brought up to now, before the number of the runnable changes.
     pub(super) fn advance_shares(cpu: &mut Cpu, now_ns: u64) {
-        let passed_ns = now_ns - cpu.share_ns;
-        cpu.share_clock += passed_ns.checked_div(u64::from(cpu.nr_runnable)).unwrap_or(0);
-        cpu.share_ns = now_ns;
+        native::account_advance(&mut cpu.shares, cpu.node.local.weight(), now_ns);
     }
 
     /// Notes for the gate what `slot` has run and what its fair share was.
@@ -46,21 +41,12 @@ impl Shared<'_> {
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         let ran_ns = cpu.node.charge(now_ns);
         Self::advance_shares(cpu, now_ns);
-        let share_ns = cpu.share_clock - task.share_seen;
-        task.share_seen = cpu.share_clock;
+        let share_ns = native::account_share(cpu.shares.ns - task.share_seen, EFFECTIVE);
+        task.share_seen = cpu.shares.ns;
         task.cpu_ns += ran_ns;
         self.notes(on, slot, now_ns, ran_ns, share_ns);
         let (cpu, task) = (&mut self.cpus[on], &self.tasks[place]);
-        if task.boosted {
-            cpu.boosted_ns += ran_ns;
-        } else {
-            cpu.boosted_ns = cpu.boosted_ns.saturating_sub(MAX_BOOSTED_SLICES * ran_ns);
-        }
-        if cpu.boosted_ns >= MAX_BOOSTED_SLICES * policy.slice_ns {
-            cpu.starving = true;
-        } else if cpu.boosted_ns == 0 {
-            cpu.starving = false;
-        }
+        native::account_loan(&mut cpu.loan, policy, task.boosted, ran_ns);
     }
 
     /// Who runs is to make way for somebody in the queue: at once, or when the switch to it is over.
@@ -95,7 +81,7 @@ impl Shared<'_> {
             task.park = Park::Wanted;
         }
         let keeps = task.boosted && how == Leaves::Preempted && cpu.node.local.has_rest(slot);
-        let resumes = keeps && !cpu.starving && task.park == Park::None;
+        let resumes = keeps && cpu.loan.starving == 0 && task.park == Park::None;
         (task.boost, task.boosted) = (if resumes { Boost::Resumed } else { Boost::None }, false);
         task.queued_ns = now_ns;
         match how {
@@ -126,12 +112,11 @@ impl Shared<'_> {
         let place = self.place_of(on, slot);
         let cpu = &mut self.cpus[on];
         Self::advance_shares(cpu, now_ns);
-        // The clock ran without it (`bpf/jobs.bpf.h`).
-        let others = u64::from(cpu.nr_runnable);
-        let share_ns = (cpu.share_clock - self.tasks[place].share_seen) * others / (others + 1);
+        let passed_ns = cpu.shares.ns - self.tasks[place].share_seen;
+        let share_ns = native::account_awaited(passed_ns, EFFECTIVE, cpu.node.local.weight());
         self.notes(on, slot, now_ns, 0, share_ns);
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
-        (task.share_seen, task.wait, task.queued_ns) = (cpu.share_clock, Wait::None, now_ns);
+        (task.share_seen, task.wait, task.queued_ns) = (cpu.shares.ns, Wait::None, now_ns);
         cpu.nr_runnable += 1;
         cpu.node.local.wake(slot, false);
     }

@@ -8,7 +8,7 @@
 use super::program::Pattern;
 use super::task::{Step, Task};
 use super::{Setup, is_gang};
-use crate::bpf::intf::cosched_policy;
+use crate::bpf::intf::{cosched_loan, cosched_policy, cosched_share_clock};
 use crate::native;
 use crate::sim::engine::{Lane, Model, Queue};
 use crate::sim::local::Fair;
@@ -57,10 +57,8 @@ pub struct Cpu {
     pub resched: bool,
     /// Somebody is parked, and this is when they were last looked at, in ns.
     pub parked_looked_ns: Option<u64>,
-    /// What boosts are ahead of the fair order, in ns, and whether that is too much.
-    pub boosted_ns: u64,
-    /// It is.
-    pub starving: bool,
+    /// What boosts are ahead of the fair order.
+    pub loan: cosched_loan,
     /// Of the node (thesis 3.3); CPUs of one node count as nodes here, as in the kernel.
     pub epoch: u64,
     /// Whose turn that is.
@@ -71,10 +69,8 @@ pub struct Cpu {
     pub load: u32,
     /// When the CPU looks for a busier one next, in ns.
     pub balance_ns: u64,
-    /// What the share of each has been so far, in ns, and up to when.
-    pub share_clock: u64,
-    /// In ns.
-    pub share_ns: u64,
+    /// What the share of each has been so far.
+    pub shares: cosched_share_clock,
     /// Gang: what its clock says at time 0.
     pub tai_ns: u64,
 }
@@ -219,15 +215,13 @@ fn cpu(setup: &Setup, node: u32, skew_ns: u64) -> Cpu {
         unpark: false,
         resched: false,
         parked_looked_ns: None,
-        boosted_ns: 0,
-        starving: false,
+        loan: native::NEW_LOAN,
         epoch: 0,
         epoch_slot: None,
         nr_runnable: 0,
         load: 0,
         balance_ns: 0,
-        share_clock: 0,
-        share_ns: 0,
+        shares: native::NEW_SHARE_CLOCK,
         tai_ns: TAI_NS - setup.faults.skew_ns / 2 + skew_ns,
     }
 }

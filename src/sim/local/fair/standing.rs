@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A task moves to another CPU of its node (`place_on_cpu` in `bpf/fair.bpf.h`): each CPU has a clock of its own, so what counts is how
+//! A task moves to another CPU of its node (`enter_order` in `bpf/fair.bpf.h`): each CPU has a clock of its own, so what counts is how
 //! far the task was from that which it leaves.
 
-use super::{Fair, Task};
+use super::{Fair, NEW, Task};
+use crate::native;
 use crate::sim::local::Slot;
 
 /// What a task takes along to another CPU of its node.
@@ -10,29 +11,37 @@ use crate::sim::local::Slot;
 pub struct Standing {
     /// How far it was ahead of the clock, in ns.
     lead_ns: i64,
-    used_ns: i64,
-    slice_ns: i64,
+    used_ns: u64,
+    slice_ns: u64,
     runnable: bool,
 }
 
 impl Fair {
     /// Takes `slot`, which waits or sleeps, off this CPU. Returns how it stood.
     pub fn leave(&mut self, slot: Slot) -> Standing {
-        let Task { vtime, used_ns, slice_ns, runnable, .. } = self.tasks[slot as usize];
+        let (lead_ns, task) = (self.lead_ns(slot), &mut self.tasks[slot as usize]);
+        let (used_ns, slice_ns, runnable) = (task.used_ns, task.slice_ns, task.place.weight > 0);
+        if runnable {
+            native::fair_leave(&mut self.order, &mut task.place);
+        }
         self.queue.retain(|&other| other != slot);
-        self.tasks[slot as usize] = Task { slice_ns: self.slice_ns, ..Task::default() };
-        Standing { lead_ns: vtime - self.clock, used_ns, slice_ns, runnable }
+        self.tasks[slot as usize] = NEW;
+        Standing { lead_ns, used_ns, slice_ns, runnable }
     }
 
     /// `slot` comes from another CPU, with its distance to the clock but for the credit beyond one slice, and with what is left of
     /// its slice. It is queued if it was runnable.
     pub fn join(&mut self, slot: Slot, standing: Standing) {
         let Standing { lead_ns, used_ns, slice_ns, runnable } = standing;
-        let vtime = self.clock + lead_ns.max(-self.slice_ns);
-        self.tasks[slot as usize] = Task { vtime, slice_vtime: vtime, used_ns, slice_ns, runnable, ..Task::default() };
-        if runnable {
-            self.enqueue(slot);
+        self.tasks[slot as usize] = Task { used_ns, slice_ns, ..NEW };
+        if !runnable {
+            self.tasks[slot as usize].place.vtime = self.order.clock.wrapping_add_signed(lead_ns);
+            return;
         }
+        let credit_ns = native::fair_credit(&self.policy, 0, false);
+        self.enter(slot, lead_ns, credit_ns);
+        self.tasks[slot as usize].key = self.tasks[slot as usize].place.vtime;
+        self.enqueue(slot);
     }
 }
 
@@ -43,42 +52,38 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Two CPUs: slot 0 has run for 1 s on the first, and its clock stands there.
+    /// Two CPUs: on the first, slot 0 has run for 1 s and slot 1 for half of that; on the second there is slot 2.
     fn two() -> [Fair; 2] {
-        let mut here = Fair::new(3, 20 * MS);
-        here.arrive(0);
-        assert_eq!(here.pick(), Some(0));
+        let [mut here, mut there] = [Fair::new(3, 20 * MS), Fair::new(3, 20 * MS)];
+        (0..2).for_each(|slot| here.arrive(slot));
         here.charge(0, 1000 * MS);
-        here.expire(0);
-        assert_eq!(here.pick(), Some(0));
-        [here, Fair::new(3, 20 * MS)]
+        here.charge(1, 500 * MS);
+        there.arrive(2);
+        [here, there]
     }
 
     #[test]
     fn a_debt_goes_along_and_the_clock_does_not() {
         let [mut here, mut there] = two();
-        here.charge(0, 7 * MS);
-        here.preempt(0);
+        assert_eq!(here.lead_ns(0), 250 * MS as i64);
         there.join(0, here.leave(0));
-        assert_eq!((here.pick(), there.lead_ns(0), there.rest_ns(0)), (None, 7 * MS as i64, 13 * MS));
-        assert_eq!(there.pick(), Some(0));
+        // It was ahead of the clock of the other, which is the mean of both now.
+        assert_eq!(there.lead_ns(0), 125 * MS as i64);
+        assert_eq!((there.pick(), there.pick()), (Some(2), Some(0)));
     }
 
     #[test]
     fn of_a_credit_one_slice_goes_along() {
-        let [mut here, mut there] = two();
-        here.arrive(1);
-        here.charge(0, 20 * MS);
-        here.expire(0);
-        assert_eq!(here.pick(), Some(1));
-        here.sleep(1);
-        assert_eq!(here.pick(), Some(0));
-        here.charge(0, 500 * MS);
-        here.expire(0);
-        assert_eq!(here.pick(), Some(0));
-        there.join(1, here.leave(1));
-        assert_eq!((there.lead_ns(1), there.pick()), (-20 * MS as i64, None));
-        there.wake(1, false);
-        assert_eq!(there.pick(), Some(1));
+        for sleeps in [false, true] {
+            let [mut here, mut there] = two();
+            if sleeps {
+                here.sleep(1);
+            }
+            there.join(1, here.leave(1));
+            if sleeps {
+                there.wake(1, false);
+            }
+            assert_eq!(there.lead_ns(1), -10 * MS as i64, "{sleeps}");
+        }
     }
 }

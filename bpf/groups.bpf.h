@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The tree of cgroups on each CPU: in every group an order of what is runnable in it there (policies/fair.h).
+ *
+ * An order and the places in it change under a lock of their own and not under the runqueue's, since a CPU may take a task
+ * from another's queue. So nothing but a place and its order ever has to agree. Whether a group has a place in the
+ * order above follows from its own order: whoever has changed that looks, under the lock above, whether the place is
+ * what it has to be (settle_groups()). In whatever order they come, the last one has seen them all.
+ *
+ * Where it hurts: every switch goes up the tree. A group beyond COSCHED_MAX_GROUPS counts as part of its parent.
+ */
+#ifndef COSCHED_GROUPS_BPF_H
+#define COSCHED_GROUPS_BPF_H
+
+enum {
+	MAX_DEPTH	= 16,
+	ROOT_GROUP	= 0,
+};
+
+struct group {
+	u64 cgroup;		/* its id: a cgroup that counts as its parent is not the owner of the place */
+	u32 used;
+	u32 parent;
+	u32 weight;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_GROUPS);
+	__type(key, u32);
+	__type(value, struct group);
+} groups SEC(".maps");
+
+/* A group on one CPU. */
+struct group_on {
+	struct bpf_spin_lock lock;	/* of @order, and of the places in it */
+	u32 policy_seen;		/* policy_now when its debt was last forgiven */
+	struct cosched_order order;
+	struct cosched_place place;	/* its own, in its parent's order */
+};
+
+/* All groups of CPU 0, then all of CPU 1, and so on: CPUs share no cache line. The loader sets the size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_GROUPS);
+	__type(key, u32);
+	__type(value, struct group_on);
+} group_ons SEC(".maps");
+
+static struct group_on *group_on(u32 group, s32 cpu)
+{
+	u32 key = cpu * COSCHED_MAX_GROUPS + group;
+
+	return bpf_map_lookup_elem(&group_ons, &key);
+}
+
+/* A cgroup's place in the arrays, in its own storage: as many as there are cgroups. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, u32);
+} group_of_cgroup SEC(".maps");
+
+static u32 find_group(struct cgroup *cgrp)
+{
+	u32 *group = bpf_cgrp_storage_get(&group_of_cgroup, cgrp, NULL, 0);
+
+	return group ? *group : ROOT_GROUP;
+}
+
+static u32 task_weight(const struct task_struct *p)
+{
+	return p->scx.weight ?: 1;
+}
+
+/* The sum of the weights at the root of @cpu, of what is runnable there. */
+static u64 root_weight(s32 cpu)
+{
+	struct group_on *root = group_on(ROOT_GROUP, cpu);
+
+	return root ? root->order.weight : 0;
+}
+
+/*
+ * What runs in @group on @cpu has changed: puts its place in its parent's order right, and so on up. One that has slept may be
+ * behind the others by @credit_ns. A global function: its loop is verified once. Such a function has to return a number.
+ */
+__noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns)
+{
+	u32 depth;
+
+	full_barrier();		/* between the change and the look at the place */
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct group *g = bpf_map_lookup_elem(&groups, &group);
+		struct group_on *here = group == ROOT_GROUP ? NULL : group_on(group, cpu);
+		struct group_on *above = g ? group_on(g->parent, cpu) : NULL;
+		u32 weight;
+		s64 lead;
+
+		if (!here || !above || here->place.weight == (READ_ONCE(here->order.weight) ? g->weight : 0))
+			return 0;
+		bpf_spin_lock(&above->lock);
+		weight = READ_ONCE(here->order.weight) ? g->weight : 0;
+		lead = fair_lead(&above->order, &here->place);
+		if (here->place.weight)
+			fair_leave(&above->order, &here->place);
+		else
+			here->place.vtime = fair_place(&above->order, lead, weight, credit_ns, slice_ns);
+		if (weight)
+			fair_enter(&above->order, &here->place, weight);
+		bpf_spin_unlock(&above->lock);
+		group = g->parent;
+	}
+	return 0;
+}
+
+/* Something in @group has run on @cpu for @ran_ns. A global function, as above. */
+__noinline int charge_groups(u32 group, s32 cpu, u64 ran_ns)
+{
+	u32 depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct group *g = bpf_map_lookup_elem(&groups, &group);
+		struct group_on *here = group == ROOT_GROUP ? NULL : group_on(group, cpu);
+		struct group_on *above = g ? group_on(g->parent, cpu) : NULL;
+
+		if (!here || !above)
+			return 0;
+		bpf_spin_lock(&above->lock);
+		if (here->place.weight)
+			fair_charge(&above->order, &here->place, ran_ns);
+		bpf_spin_unlock(&above->lock);
+		group = g->parent;
+	}
+	return 0;
+}
+
+/*
+ * Bounds the debts of @group on @cpu and of those above, of which none is left of another policy than @policy, and their
+ * credit, to @credit_ns of CPU time. A global function, as above.
+ */
+__noinline int bound_groups(u32 group, s32 cpu, u32 policy, u64 credit_ns)
+{
+	u32 depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct group *g = bpf_map_lookup_elem(&groups, &group);
+		struct group_on *here = group == ROOT_GROUP ? NULL : group_on(group, cpu);
+		struct group_on *above = g ? group_on(g->parent, cpu) : NULL;
+
+		if (!here || !above)
+			return 0;
+		bpf_spin_lock(&above->lock);
+		if (here->place.weight) {
+			fair_bound(&above->order, &here->place, here->policy_seen != policy);
+			fair_bound_credit(&above->order, &here->place, credit_ns);
+		}
+		here->policy_seen = policy;
+		bpf_spin_unlock(&above->lock);
+		group = g->parent;
+	}
+	return 0;
+}
+
+/* What the order has to say of a task on its CPU. */
+struct standing {
+	s64 lead;		/* over all others, on the clock of the root */
+	u64 effective;		/* its weight against everything there, in 1 / 2^FAIR_WEIGHT_SHIFT: at least 1 */
+};
+
+/*
+ * How one of @weight stands on @cpu that has this @lead in @group. Where it is not runnable yet, as if it were. A
+ * global function, as above.
+ */
+__noinline int stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *standing __arg_nonnull)
+{
+	u64 effective = (u64)weight << FAIR_WEIGHT_SHIFT;
+	u32 depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct group *g = bpf_map_lookup_elem(&groups, &group);
+		struct group_on *here = group == ROOT_GROUP ? NULL : group_on(group, cpu);
+		struct group_on *above = g ? group_on(g->parent, cpu) : NULL;
+		u64 counts;
+
+		if (!here || !above)
+			break;
+		counts = here->place.weight ?: g->weight;
+		lead = fair_lead_above(lead, &here->order, counts) + fair_lead(&above->order, &here->place);
+		effective = effective * counts / (here->order.weight ?: weight ?: 1);
+		weight = counts;
+		group = g->parent;
+	}
+	standing->lead = lead;
+	standing->effective = effective ?: 1;
+	return 0;
+}
+
+/* What of @cpu a task of @weight in @group would have if it came there, in 1 / 2^COSCHED_SHARE_SHIFT. */
+static u64 share_of_newcomer(u32 group, u32 weight, s32 cpu)
+{
+	u64 effective = (u64)weight << FAIR_WEIGHT_SHIFT;
+	u32 depth;
+
+	for (depth = 0; depth < MAX_DEPTH && group != ROOT_GROUP; depth++) {
+		struct group *g = bpf_map_lookup_elem(&groups, &group);
+		struct group_on *here = group_on(group, cpu);
+		u64 sum, counts;
+
+		if (!here || !g)
+			break;
+		sum = here->order.weight;
+		counts = here->place.weight ?: g->weight;
+		effective = effective * counts / (sum + weight ?: 1);
+		weight = sum ? 0 : counts;	/* a group that is there already makes no difference further up */
+		group = g->parent;
+	}
+	return fair_share(1ULL << COSCHED_SHARE_SHIFT, effective, root_weight(cpu) + weight);
+}
+
+/* @group begins anew below @parent: with nothing runnable, and neither credit nor debt. */
+static void begin_group(u32 group, struct group *g, u32 parent)
+{
+	s32 cpu;
+
+	bpf_for(cpu, 0, nr_cpu_ids) {
+		struct group_on *here = group_on(group, cpu), *above = group_on(parent, cpu);
+
+		if (!here || !above)
+			continue;
+		/* Should a task of its last owner not have left: the order above, which is still that of the other, forgets it. */
+		here->order.weight = 0;
+		here->order.weighted_vtime = 0;
+		settle_groups(group, cpu, 0, 0);
+		here->place.vtime = above->order.clock;
+	}
+	g->parent = parent;
+}
+
+/* Finds a free place for @cgrp. A kernel with more groups than places lets the rest count as their parents. */
+static s32 add_group(struct cgroup *cgrp, u32 weight)
+{
+	struct cgroup *parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
+	u32 parent_group = ROOT_GROUP, group;
+	u32 *place;
+
+	if (parent) {
+		parent_group = find_group(parent);
+		bpf_cgroup_release(parent);
+	}
+	place = bpf_cgrp_storage_get(&group_of_cgroup, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!place) {
+		count(COSCHED_COUNTER_groups_full);
+		return 0;
+	}
+	*place = parent_group;
+	bpf_for(group, ROOT_GROUP + 1, COSCHED_MAX_GROUPS) {
+		u32 key = group;
+		struct group *g = bpf_map_lookup_elem(&groups, &key);
+
+		if (!g || __sync_val_compare_and_swap(&g->used, 0, 1))
+			continue;
+		begin_group(key, g, parent_group);
+		g->cgroup = cgrp->kn->id;
+		g->weight = weight ?: FAIR_WEIGHT_DEFAULT;
+		*place = key;
+		return 0;
+	}
+	count(COSCHED_COUNTER_groups_full);
+	return 0;
+}
+
+static void remove_group(struct cgroup *cgrp)
+{
+	u64 id = cgrp->kn->id;
+	u32 group = find_group(cgrp);
+	struct group *g = bpf_map_lookup_elem(&groups, &group);
+
+	bpf_cgrp_storage_delete(&group_of_cgroup, cgrp);
+	if (g && g->cgroup == id)
+		__sync_lock_test_and_set(&g->used, 0);
+}
+
+/* Gives @cgrp a new weight, on the CPUs too where it counts with the old one. */
+static void reweigh_group(struct cgroup *cgrp, u32 weight)
+{
+	u32 group = find_group(cgrp);
+	struct group *g = bpf_map_lookup_elem(&groups, &group);
+	s32 cpu;
+
+	if (!g || g->cgroup != cgrp->kn->id)
+		return;
+	g->weight = weight ?: 1;
+	bpf_for(cpu, 0, nr_cpu_ids)
+		settle_groups(group, cpu, 0, 0);
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What tasks are due, what they have borrowed, and what a gate is told of it.
+ *
+ * The fair share T_E / N (thesis 5.1: F = N T_C / T_E) is kept by a clock per CPU that runs at 1 / (sum of the weights of the
+ * runnable tasks): over any time in which a task is runnable, its share is its weight times what that clock went on,
+ * whatever came and went meanwhile.
+ *
+ * Boosts may have ACCOUNT_MAX_BOOSTED times the CPU time of the fair order. Once they are that many slices ahead, the fair
+ * order has one whole slice. It is what keeps the gate "always" from starving a task until the kernel's watchdog throws the
+ * scheduler out: among n others, a task waits for n * (ACCOUNT_MAX_BOOSTED + 1) slices at most.
+ */
+#ifndef COSCHED_ACCOUNT_H
+#define COSCHED_ACCOUNT_H
+
+#include "fair.h"
+
+#define ACCOUNT_MAX_BOOSTED 8
+
+/* Of a CPU. It starts as zeroes. */
+struct cosched_share_clock {
+	u64 ns;			/* of CPU that a task of weight FAIR_WEIGHT_DEFAULT should have had there */
+	u64 at_ns;		/* when it was last advanced */
+};
+
+/* What of a CPU's time boosts are ahead of the fair order. It starts as zeroes. */
+struct cosched_loan {
+	u64 boosted_ns;
+	u32 starving;		/* boosts wait until the fair order has had its turn */
+	u32 reserved;
+};
+
+/* What @clock says at @now_ns if it has gone on among weights that sum up to @sum. */
+static inline u64 account_clock(const struct cosched_share_clock *clock, u64 sum, u64 now_ns)
+{
+	s64 passed_ns = now_ns - clock->at_ns;
+
+	return clock->ns + (passed_ns > 0 && sum ? fair_vtime(passed_ns, sum) : 0);
+}
+
+/* Brings @clock up to @now_ns. To be called before the sum of weights changes, with what it was until then. */
+static inline void account_advance(struct cosched_share_clock *clock, u64 sum, u64 now_ns)
+{
+	clock->ns = account_clock(clock, sum, now_ns);
+	clock->at_ns = now_ns;
+}
+
+/* What one of @effective weight is due while the clock goes on by @ns. */
+static inline u64 account_share(u64 ns, u64 effective)
+{
+	return ns * effective / (FAIR_WEIGHT_DEFAULT << FAIR_WEIGHT_SHIFT);
+}
+
+/*
+ * The same of one that was not runnable, since it awaited a message. The clock went on without its weight among others that
+ * sum up to @sum, so it is scaled to what it would have been with it.
+ */
+static inline u64 account_awaited(u64 ns, u64 effective, u64 sum)
+{
+	u64 others = sum << FAIR_WEIGHT_SHIFT;
+
+	return account_share(ns, effective) * others / (others + effective ? others + effective : 1);
+}
+
+/* A task has run for @ran_ns because of a boost, or in the fair order. */
+static inline void account_loan(struct cosched_loan *loan, const struct cosched_policy *policy, int boosted, u64 ran_ns)
+{
+	u64 repaid_ns = ACCOUNT_MAX_BOOSTED * ran_ns;
+
+	if (boosted)
+		loan->boosted_ns += ran_ns;
+	else
+		loan->boosted_ns = loan->boosted_ns > repaid_ns ? loan->boosted_ns - repaid_ns : 0;
+
+	if (loan->boosted_ns >= cosched_mul_u64_u32(policy->slice_ns, ACCOUNT_MAX_BOOSTED))
+		loan->starving = 1;
+	else if (!loan->boosted_ns)
+		loan->starving = 0;
+}
+
+/*
+ * Tells a gate how the receiver stands, which has this @lead and @effective weight on a CPU with @nr runnable tasks, whose
+ * weights sum up to @sum. @counts: its own is among them.
+ */
+static inline void account_describe(struct cosched_demand *demand, s64 lead, u64 effective, u64 sum, u32 nr, int counts)
+{
+	u64 all = sum << FAIR_WEIGHT_SHIFT, own = counts ? effective : 0;
+	s64 others = own < all ? -fair_scale(lead, own, all - own) : 0;
+
+	demand->receiver_ran_ns = fair_lead_ns(lead, sum, nr);
+	demand->running_ran_ns = fair_lead_ns(others, sum, nr);
+	demand->nr_runnable = nr;
+	demand->scale = fair_share((u64)nr << COSCHED_SCALE_SHIFT, effective, sum);
+	demand->max_lead_ns = FAIR_WAIT_NS / (nr ? nr : 1);
+}
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fair order: who runs next when no message says otherwise.
+ *
+ * On each CPU the runnable tasks and groups of a group stand in an order of their own. Each has a vtime there, which is the
+ * CPU time that it has used over its weight, and the order has a clock, the mean of these by weight. So a clock goes on as
+ * if all had run at once, each by its weight: who is ahead of it has had more than its share, and who is behind it less.
+ *
+ *	root ── A (weight 100) ── a1		A and B go on at the same rate, and so does a1 at three times that of
+ *	    └── B (weight 100) ── b1, b2, b3	b1, b2 and b3, however long each of these sleeps
+ *
+ * A group's vtime outlasts the sleep and the end of its tasks. What these owe stays with it, and its share does not depend
+ * on how many of them happen to be runnable.
+ *
+ * Who runs next is a question for the whole tree. A task's lead says how far it is ahead of all others on its CPU, on the
+ * clock of the root: its lead in its group, at the rate at which that group runs, and the group's own (fair_lead_above()).
+ * The least lead is next. It is measured when the task begins to wait, and again for the last in the queue: others may have
+ * gone meanwhile.
+ *
+ * Nobody waits without bound. While the CPU is busy the root's clock goes on by FAIR_WEIGHT_DEFAULT / the sum of weights,
+ * whoever runs. Nobody waits further ahead of it than it goes in FAIR_WAIT_NS and a round, and nobody comes in further behind
+ * it than by the credit of a sleeper. So after that time whoever waits is among the first. A slice is as much of
+ * FAIR_ROUND_NS as the share that one has of the CPU, so for shares above 1 / 2000 no turn is taken away by this.
+ *
+ * Times are in ns; vtimes in ns at WEIGHT_DEFAULT, and they wrap.
+ */
+#ifndef COSCHED_FAIR_H
+#define COSCHED_FAIR_H
+
+#include "window.h"
+
+#define FAIR_WEIGHT_DEFAULT	100		/* nice 0, and cpu.weight by default */
+#define FAIR_WEIGHT_SHIFT	10		/* effective weights carry this many fractional bits */
+#define FAIR_WAIT_NS		1200000000ULL	/* that the others may take to catch up with one that is ahead of them */
+#define FAIR_ROUND_NS		1000000000ULL	/* in which all have had a slice */
+#define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter one, or rest of one, is not worth a switch */
+#define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
+#define FAIR_FEW		8		/* tasks on a CPU */
+#define FAIR_MANY		(1U << 20)	/* more count as so many */
+#define FAIR_LEAD_MAX		(1ULL << 36)	/* a lead beyond is as good as this: 69 s */
+#define FAIR_SUM_MAX		(1ULL << 27)	/* so that a product of both fits into 64 bits */
+
+/* The runnable tasks and groups of one group, on one CPU. It starts as zeroes. */
+struct cosched_order {
+	u64 weight;		/* the sum of theirs */
+	u64 weighted_vtime;	/* the sum of weight * vtime; wraps */
+	u64 clock;		/* their mean vtime by weight; of nobody, what it was last */
+};
+
+/* A task or a group among those of its group, on one CPU. It starts as zeroes. */
+struct cosched_place {
+	u64 vtime;
+	u64 weight;		/* with which it counts in the order; 0: it is not runnable */
+};
+
+static inline s64 fair_clamp(s64 value, s64 least, s64 most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+/* @a * @b / @c, rounded towards zero, @b and @c being sums of weights; 0 for a @c of 0. */
+static inline s64 fair_scale(s64 a, u64 b, u64 c)
+{
+	u64 magnitude = a < 0 ? -(u64)a : (u64)a;
+
+	if (magnitude > FAIR_LEAD_MAX)
+		magnitude = FAIR_LEAD_MAX;
+	if (b > FAIR_SUM_MAX)
+		b = FAIR_SUM_MAX;
+	magnitude = c ? magnitude * b / c : 0;
+	if (magnitude > FAIR_LEAD_MAX)
+		magnitude = FAIR_LEAD_MAX;
+	return a < 0 ? -(s64)magnitude : (s64)magnitude;
+}
+
+static inline void fair_set_clock(struct cosched_order *order)
+{
+	s64 off = order->weighted_vtime - order->weight * order->clock;
+
+	/* Unsigned: BPF has no signed division. */
+	if (!order->weight)
+		return;
+	if (off >= 0)
+		order->clock += (u64)off / order->weight;
+	else
+		order->clock -= -(u64)off / order->weight;
+}
+
+/* @place is runnable from now on, where it stands. */
+static inline void fair_enter(struct cosched_order *order, struct cosched_place *place, u32 weight)
+{
+	if (!order->weight)
+		order->clock = place->vtime;
+	place->weight = weight ? weight : 1;
+	order->weight += place->weight;
+	order->weighted_vtime += place->weight * place->vtime;
+	fair_set_clock(order);
+}
+
+/* @place is not runnable any more, and keeps its vtime. */
+static inline void fair_leave(struct cosched_order *order, struct cosched_place *place)
+{
+	order->weight -= place->weight;
+	order->weighted_vtime -= place->weight * place->vtime;
+	place->weight = 0;
+	if (!order->weight)
+		order->weighted_vtime = 0;
+	fair_set_clock(order);
+}
+
+/* @place goes to @vtime. */
+static inline void fair_move(struct cosched_order *order, struct cosched_place *place, u64 vtime)
+{
+	order->weighted_vtime += place->weight * (vtime - place->vtime);
+	place->vtime = vtime;
+	fair_set_clock(order);
+}
+
+/* How long @ns of CPU time are on the clock of one of @weight. */
+static inline u64 fair_vtime(u64 ns, u64 weight)
+{
+	return ns * FAIR_WEIGHT_DEFAULT / (weight ? weight : 1);
+}
+
+/* Something of @place has run for @ran_ns. */
+static inline void fair_charge(struct cosched_order *order, struct cosched_place *place, u64 ran_ns)
+{
+	fair_move(order, place, place->vtime + fair_vtime(ran_ns, place->weight));
+}
+
+/* How far @place is ahead of the clock of its order; less than 0: behind. */
+static inline s64 fair_lead(const struct cosched_order *order, const struct cosched_place *place)
+{
+	return fair_clamp(place->vtime - order->clock, -(s64)FAIR_LEAD_MAX, FAIR_LEAD_MAX);
+}
+
+/*
+ * @lead in the order of a group, on the clock above that: while the group runs for as long as it takes the order to make up
+ * for the lead, its own vtime goes on by this.
+ */
+static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u64 group_weight)
+{
+	return fair_scale(lead, order->weight, group_weight);
+}
+
+/*
+ * Where in @order one of @weight is runnable again that had a @lead when it was last, and may be behind the clock by
+ * @credit_ns of its CPU time: who was away could save up and then hold the CPU. And it may be ahead by no more than what the
+ * others catch up with in FAIR_WAIT_NS, and a slice: the rest of a debt is forgiven.
+ */
+static inline u64 fair_place(const struct cosched_order *order, s64 lead, u32 weight, u64 credit_ns, u64 slice_ns)
+{
+	s64 least = -fair_clamp(fair_vtime(credit_ns, weight), 0, FAIR_LEAD_MAX);
+	s64 most = fair_clamp(fair_vtime(FAIR_WAIT_NS, order->weight + weight) + fair_vtime(slice_ns, weight), 0,
+			      FAIR_LEAD_MAX);
+
+	return order->clock + fair_clamp(lead, least, most);
+}
+
+/* Brings @place, which is runnable, back to where fair_place() lets one begin; if @forgives, to the clock: its debt is gone. */
+static inline void fair_bound(struct cosched_order *order, struct cosched_place *place, int forgives)
+{
+	u64 most = order->clock;
+
+	if (!forgives)
+		most = fair_place(order, FAIR_LEAD_MAX, place->weight, 0, FAIR_LEAST_SLICE_NS);
+	if ((s64)(place->vtime - most) > 0)
+		fair_move(order, place, most);
+}
+
+/* Leaves @place, which is in the order, no more credit than @credit_ns. */
+static inline void fair_bound_credit(struct cosched_order *order, struct cosched_place *place, u64 credit_ns)
+{
+	u64 least = fair_place(order, -(s64)FAIR_LEAD_MAX, place->weight, credit_ns, 0);
+
+	if ((s64)(least - place->vtime) > 0)
+		fair_move(order, place, least);
+}
+
+/* What of a CPU, whose weights sum up to @sum, one of @effective weight is to have for @ns of the CPU's time. */
+static inline u64 fair_share(u64 ns, u64 effective, u64 sum)
+{
+	u64 all = sum << FAIR_WEIGHT_SHIFT;
+
+	return all && effective < all ? (ns >> FAIR_WEIGHT_SHIFT) * effective / (sum ? sum : 1) : ns;
+}
+
+/* How long one of @effective weight runs for at a time. */
+static inline u64 fair_slice(u64 slice_ns, u64 effective, u64 sum)
+{
+	u64 share_ns = fair_share(FAIR_ROUND_NS, effective, sum);
+
+	if (share_ns < FAIR_LEAST_SLICE_NS)
+		share_ns = FAIR_LEAST_SLICE_NS;
+	return share_ns < slice_ns ? share_ns : slice_ns;
+}
+
+/*
+ * How much of its CPU time a task may be behind the order that comes when @others have come and not run yet: a slice. If many
+ * come at once each has less, by the square of their number, so that all of them together have no more than FAIR_FEW have,
+ * and as much again. Otherwise the first of a thousand would wait until the last had used it. One that @awaited a
+ * message was not away by its own choice: where the gate lets it make up for that, the order must not forget it, or it would
+ * hold that against it.
+ */
+static inline u64 fair_credit(const struct cosched_policy *policy, u32 others, int awaited)
+{
+	u64 slice_ns = policy->slice_ns, all = others < FAIR_MANY ? others + 1 : FAIR_MANY;
+
+	if (all > FAIR_FEW)
+		slice_ns = cosched_mul_u64_u32(slice_ns, FAIR_FEW * FAIR_FEW) / (all * all);
+	return awaited && policy->gate == COSCHED_GATE_AUTO ? cosched_mul_u64_u32(slice_ns, COSCHED_WINDOW_CREDIT) : slice_ns;
+}
+
+/* The furthest ahead of the root's clock that anybody waits on a CPU whose weights sum up to @sum. */
+static inline s64 fair_furthest(u64 sum)
+{
+	return fair_vtime(FAIR_WAIT_NS + FAIR_ROUND_NS, sum);
+}
+
+/*
+ * @lead on the root's clock as CPU time: among @nr that are equal, it is what one of them has run more than the mean.
+ * What that is in weights depends on nobody's nice level.
+ */
+static inline s64 fair_lead_ns(s64 lead, u64 sum, u32 nr)
+{
+	return fair_scale(lead, sum, (u64)FAIR_WEIGHT_DEFAULT * (nr ? nr : 1));
+}
+
+/* Does one that wakes run instead of the running task, which is @ahead of it on the root's clock? */
+static inline int fair_preempts(s64 ahead, u64 sum, u32 nr)
+{
+	return fair_lead_ns(ahead, sum, nr) > (s64)FAIR_WAKE_MARGIN_NS;
+}
+
+/* Is enough left of a slice, of which @used_ns are used, to be worth a switch, if it was cut short at all? */
+static inline int fair_has_rest(u64 slice_ns, u64 used_ns)
+{
+	return used_ns && used_ns + FAIR_LEAST_SLICE_NS <= slice_ns;
+}
+
+#endif

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// loads: what programs do on a shared machine that is not a parallel job, for the suite.
+//
+//   loads busy                    computes for ever
+//   loads chain MS                computes for so long, has a child that does the same, and exits, for ever
+//   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
+//   loads half MS MS              computes for so long and sleeps for so long, for ever
+//   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints how late it is: p50 and p99, us
+//   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
+//   loads pair CPU CPU SECONDS    a message to and fro by a socket between two processes that sleep. Prints the mean, us
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NS_PER_US = 1000, NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * (int64_t)NS_PER_S + t.tv_nsec;
+}
+
+static int64_t now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+// Uses so much CPU time.
+static void compute(int64_t ns)
+{
+	int64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
+		;
+}
+
+static void sleep_until(int64_t ns)
+{
+	struct timespec t = { ns / NS_PER_S, ns % NS_PER_S };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+// A child that ends with its parent. Returns 0 in it.
+static pid_t child(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		fail("fork");
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+static void chain(int64_t ns)
+{
+	for (;;) {
+		compute(ns);
+		pid_t pid = fork();
+
+		if (pid < 0)
+			fail("fork");
+		if (pid)
+			_exit(0);
+	}
+}
+
+static void pass(int from, int to, int64_t ns)
+{
+	char token;
+
+	for (;;) {
+		if (read(from, &token, 1) != 1)
+			exit(0);
+		compute(ns);
+		if (write(to, &token, 1) != 1)
+			exit(0);
+	}
+}
+
+static void token(int n, int64_t ns)
+{
+	int ring[n][2];
+
+	for (int i = 0; i < n; i++)
+		if (pipe(ring[i]))
+			fail("pipe");
+	for (int i = 0; i < n; i++)
+		if (!child())
+			pass(ring[i][0], ring[(i + 1) % n][1], ns);
+	if (write(ring[0][1], "", 1) != 1)
+		fail("write");
+	pause();
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void wake(int64_t ns, int64_t seconds)
+{
+	int64_t n = seconds * NS_PER_S / ns, *late = calloc(n, sizeof(*late)), next = now();
+
+	for (int64_t i = 0; i < n; i++) {
+		next += ns;
+		sleep_until(next);
+		late[i] = now() - next;
+		// One that comes after the next was due has missed that one.
+		while (next + ns < now())
+			next += ns;
+	}
+	qsort(late, n, sizeof(*late), compare);
+	printf("%ld %ld\n", (long)(late[n / 2] / NS_PER_US), (long)(late[n * 99 / 100] / NS_PER_US));
+}
+
+// Never returns.
+static void compute_and_note(int64_t *longest, int64_t ns)
+{
+	int64_t begun = now(), seen = begun, t;
+
+	while ((t = now()) < begun + ns) {
+		if (t - seen > *longest)
+			*longest = t - seen;
+		seen = t;
+	}
+	_exit(0);
+}
+
+static void crowd(int n, int64_t seconds)
+{
+	int64_t *longest = mmap(NULL, n * sizeof(*longest), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int64_t most = 0;
+	// All begin together, when the last one is there.
+	int64_t begin = now() + n * 5 * NS_PER_MS;
+
+	if (longest == MAP_FAILED )
+		fail("crowd");
+	for (int i = 0; i < n; i++) {
+		if (child())
+			continue;
+		sleep_until(begin);
+		compute_and_note(longest + i, seconds * NS_PER_S);
+	}
+	sleep_until(begin + seconds * NS_PER_S);
+	for (int i = 0; i < n; i++) {
+		// Who has not run even once has waited all the time.
+		if (!longest[i])
+			longest[i] = seconds * NS_PER_S;
+		if (longest[i] > most)
+			most = longest[i];
+	}
+	printf("%ld\n", (long)(most / NS_PER_MS));
+	while (wait(NULL) > 0)
+		;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		fail("sched_setaffinity");
+}
+
+static void pair(int cpu, int other, int64_t seconds)
+{
+	int ends[2];
+	int64_t begun, n = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		fail("socketpair");
+	if (!child()) {
+		pin(other);
+		pass(ends[1], ends[1], 0);
+	}
+	pin(cpu);
+	begun = now();
+	for (char c = 0; now() < begun + seconds * NS_PER_S; n++)
+		if (write(ends[0], &c, 1) != 1 || read(ends[0], &c, 1) != 1)
+			fail("pair");
+	printf("%ld\n", (long)((now() - begun) / NS_PER_US / n));
+}
+
+static long number(char **args, int i, int count)
+{
+	char *end;
+	long n = i < count ? strtol(args[i], &end, 10) : -1;
+
+	if (n < 0 || *end) {
+		fprintf(stderr, "loads: argument %d is not a number of 0 or more: %s\n", i, i < count ? args[i] : "missing");
+		exit(2);
+	}
+	return n;
+}
+
+int main(int count, char **args)
+{
+	const char *what = count > 1 ? args[1] : "";
+#define N(i) number(args, i, count)
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!strcmp(what, "busy"))
+		for (;;)
+			compute(NS_PER_S);
+	else if (!strcmp(what, "chain"))
+		chain(N(2) * NS_PER_MS);
+	else if (!strcmp(what, "token"))
+		token(N(2), N(3) * NS_PER_US);
+	else if (!strcmp(what, "half"))
+		for (;; sleep_until(now() + N(3) * NS_PER_MS))
+			compute(N(2) * NS_PER_MS);
+	else if (!strcmp(what, "wake"))
+		wake(N(2) * NS_PER_MS, N(3));
+	else if (!strcmp(what, "crowd"))
+		crowd(N(2), N(3));
+	else if (!strcmp(what, "pair"))
+		pair(N(2), N(3), N(4));
+	else
+		fprintf(stderr, "loads: no load '%s'\n", what);
+	return 2 * (strcmp(what, "wake") && strcmp(what, "crowd") && strcmp(what, "pair"));
+}
