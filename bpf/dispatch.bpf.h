@@ -20,8 +20,10 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	if (first && is_to_park(tctx, cctx))
 		return false;
 	tctx->park = PARK_NONE;
-	if (first && tctx->yields)
+	if (first && tctx->yields) {
+		tctx->yields_to = first->scx.dsq_vtime;
 		return false;
+	}
 	tctx->yields = 0;
 	bound_debts(prev, tctx);
 	key = present_key(tctx, cpu);

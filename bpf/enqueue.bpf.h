@@ -81,8 +81,8 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	if (woken || tctx->yields)
 		tctx->slice_used_ns = 0;
 	slice_ns = resume_slice(tctx, cpu);
-	if (tctx->yields)
-		tctx->key = behind_first(cpu, tctx->key);
+	if (tctx->yields && !vtime_before(tctx->yields_to, tctx->key))
+		tctx->key = tctx->yields_to + 1;
 	if (woken && (preempts(tctx, cctx, cpu) || row_preempts(p, cctx))) {
 		count(COSCHED_COUNTER_preemptions);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));

@@ -48,14 +48,6 @@ static bool is_wanted(s32 cpu)
 	return __COMPAT_scx_bpf_dsq_peek(cpu);
 }
 
-/* A place behind the first in @cpu's queue, or @key if that is further behind. */
-static u64 behind_first(s32 cpu, u64 key)
-{
-	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
-
-	return first && vtime_before(key, first->scx.dsq_vtime + 1) ? first->scx.dsq_vtime + 1 : key;
-}
-
 /* A place behind all in @cpu's queue, or @key if that is further behind. */
 static u64 behind_all(s32 cpu, u64 key)
 {

@@ -161,6 +161,7 @@ struct task_ctx {
 	u32 owes;		/* was stopped between reading a message and answering it */
 	u32 woken;		/* a task of its job has woken it, which is a message, and it has not run since (wakes.bpf.h) */
 	u32 yields;		/* has called sched_yield() */
+	u64 yields_to;		/* key of the one that was next then */
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;
