@@ -24,7 +24,9 @@ static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
 {
 	u64 used_ns = now - cctx->curr_slice_since;
 
-	return cctx->curr_effective && (s64)used_ns > 0 && used_ns < cctx->curr_slice_ns ? cctx->curr_slice_ns - used_ns : 0;
+	if (!cctx->curr_effective || (s64)used_ns <= 0 || used_ns >= cctx->curr_slice_ns)
+		return 0;
+	return cctx->curr_slice_ns - used_ns;
 }
 
 /* Messages of the connection of @sk come along this flow; false if it has no addresses. */

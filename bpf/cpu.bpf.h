@@ -10,7 +10,7 @@ struct cpu_ctx {
 	/* The fair order (fair.bpf.h). */
 	struct cosched_share_clock shares;
 	u32 nr_runnable;
-	u32 newcomers;		/* of those, who have not run yet since they came */
+	u32 newcomers;		/* those of them that have not run yet since they came */
 	u64 refreshed_at;	/* when the last in the queue was looked at */
 
 	/* The running task, for whoever asks whether a boost over it is fair. */
@@ -25,7 +25,7 @@ struct cpu_ctx {
 	u32 curr_kthread;
 	u32 curr_talks;		/* messages have arrived for it, some time or other */
 	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
-	u32 preempt_at_tick;	/* a task has woken that would have preempted one that had run for longer */
+	u32 preempt_at_tick;	/* a kernel thread has woken, and waits for another one */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
 	u64 epoch_id;		/* task_id of the task that runs in this epoch */

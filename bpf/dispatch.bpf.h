@@ -38,7 +38,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		tctx->boosted = granted;
 		trace_switch_in(prev, tctx);
 	}
-	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : resume_slice(tctx, cpu));
+	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : rest_or_whole_slice(tctx));
 	tctx->key = key;
 	note_position(cctx, tctx, key, now);
 	return true;

@@ -6,10 +6,11 @@
  * message boosts is taken ahead of that, and charged like anybody else, from sum_exec_runtime and not from what is left
  * of the slice, because a preemption sets that to zero. A boost is a loan, and the order collects it.
  *
- * A task that is preempted in mid-slice keeps its key and the rest of its slice. Otherwise each boost would also shuffle
- * the tasks that it preempts.
+ * A task that is preempted in mid-slice keeps its key and the rest of its slice. Otherwise each boost would also
+ * shuffle the tasks that it preempts.
  *
- * Kernel threads do what others ask for, and nobody can say for whom. They have a place like all, but neither credit nor debt.
+ * Kernel threads do what others ask for, and nobody can say for whom. They have a place like all, but neither credit
+ * nor debt.
  */
 #ifndef COSCHED_FAIR_BPF_H
 #define COSCHED_FAIR_BPF_H
@@ -179,18 +180,23 @@ static u64 begin_whole_slice(struct task_ctx *tctx)
 	return begin_slice(tctx, fair_slice(current_policy()->slice_ns, tctx->effective, root_weight(tctx->order_cpu)));
 }
 
-/* The slice that @tctx runs for next in the fair order: the rest of the present one if it was cut short, else a new one. */
+/* What @tctx, which has been measured, runs for next: the rest of its slice if that was cut short, else a new one. */
+static u64 rest_or_whole_slice(struct task_ctx *tctx)
+{
+	return has_rest(tctx) ? tctx->slice_ns - tctx->slice_used_ns : begin_whole_slice(tctx);
+}
+
+/* The same of a task that is queued: with a new slice it has a new place in the queue. */
 static u64 resume_slice(struct task_ctx *tctx, s32 cpu)
 {
-	if (has_rest(tctx))
-		return tctx->slice_ns - tctx->slice_used_ns;
-	tctx->key = present_key(tctx, cpu);
-	return begin_whole_slice(tctx);
+	if (!has_rest(tctx))
+		tctx->key = present_key(tctx, cpu);
+	return rest_or_whole_slice(tctx);
 }
 
 /*
- * The last in @cpu's queue has waited while others may have left or joined: if it is due sooner by now, it goes there. So
- * nobody waits for tasks that are gone, or behind more newcomers than others do.
+ * The last in @cpu's queue has waited while others may have left or joined: if it is due sooner by now, it goes there.
+ * So no task waits for others that are gone, or behind more newcomers than the rest does.
  */
 static void refresh_last(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {

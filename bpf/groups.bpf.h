@@ -69,6 +69,21 @@ static u32 find_group(struct cgroup *cgrp)
 	return group ? *group : ROOT_GROUP;
 }
 
+/* A step on the way up the tree. */
+struct level {
+	struct group *group;
+	struct group_on *here, *above;	/* its order on a CPU, and that which its place is in */
+};
+
+/* Finds the level of @group on @cpu; false at the root, above which there is nothing. */
+static __always_inline bool find_level(struct level *level, u32 group, s32 cpu)
+{
+	level->group = group == ROOT_GROUP ? NULL : bpf_map_lookup_elem(&groups, &group);
+	level->here = level->group ? group_on(group, cpu) : NULL;
+	level->above = level->here ? group_on(level->group->parent, cpu) : NULL;
+	return level->above;
+}
+
 static u32 task_weight(const struct task_struct *p)
 {
 	return p->scx.weight ?: 1;
@@ -82,9 +97,16 @@ static u64 root_weight(s32 cpu)
 	return root ? root->order.weight : 0;
 }
 
+/* What @level, whose order has changed or not, is to weigh in the one above. */
+static u64 counts_there(const struct level *level)
+{
+	return READ_ONCE(level->here->order.weight) ? level->group->weight : 0;
+}
+
 /*
- * What runs in @group on @cpu has changed: puts its place in its parent's order right, and so on up. One that has slept may be
- * behind the others by @credit_ns. A global function: its loop is verified once. Such a function has to return a number.
+ * What runs in @group on @cpu has changed: puts its place in its parent's order right, and so on up. A group that has
+ * slept may be behind the others by @credit_ns. A global function: its loop is verified once. Such a function has to
+ * return a number.
  */
 __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns)
 {
@@ -92,25 +114,23 @@ __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns)
 
 	full_barrier();		/* between the change and the look at the place */
 	bpf_for(depth, 0, MAX_DEPTH) {
-		struct group *g = bpf_map_lookup_elem(&groups, &group);
-		struct group_on *here = group == ROOT_GROUP ? NULL : group_on(group, cpu);
-		struct group_on *above = g ? group_on(g->parent, cpu) : NULL;
+		struct level level;
 		u32 weight;
 		s64 lead;
 
-		if (!here || !above || here->place.weight == (READ_ONCE(here->order.weight) ? g->weight : 0))
+		if (!find_level(&level, group, cpu) || level.here->place.weight == counts_there(&level))
 			return 0;
-		bpf_spin_lock(&above->lock);
-		weight = READ_ONCE(here->order.weight) ? g->weight : 0;
-		lead = fair_lead(&above->order, &here->place);
-		if (here->place.weight)
-			fair_leave(&above->order, &here->place);
+		bpf_spin_lock(&level.above->lock);
+		weight = counts_there(&level);
+		lead = fair_lead(&level.above->order, &level.here->place);
+		if (level.here->place.weight)
+			fair_leave(&level.above->order, &level.here->place);
 		else
-			here->place.vtime = fair_place(&above->order, lead, weight, credit_ns, slice_ns);
+			level.here->place.vtime = fair_place(&level.above->order, lead, weight, credit_ns, slice_ns);
 		if (weight)
-			fair_enter(&above->order, &here->place, weight);
-		bpf_spin_unlock(&above->lock);
-		group = g->parent;
+			fair_enter(&level.above->order, &level.here->place, weight);
+		bpf_spin_unlock(&level.above->lock);
+		group = level.group->parent;
 	}
 	return 0;
 }
@@ -121,44 +141,40 @@ __noinline int charge_groups(u32 group, s32 cpu, u64 ran_ns)
 	u32 depth;
 
 	bpf_for(depth, 0, MAX_DEPTH) {
-		struct group *g = bpf_map_lookup_elem(&groups, &group);
-		struct group_on *here = group == ROOT_GROUP ? NULL : group_on(group, cpu);
-		struct group_on *above = g ? group_on(g->parent, cpu) : NULL;
+		struct level level;
 
-		if (!here || !above)
+		if (!find_level(&level, group, cpu))
 			return 0;
-		bpf_spin_lock(&above->lock);
-		if (here->place.weight)
-			fair_charge(&above->order, &here->place, ran_ns);
-		bpf_spin_unlock(&above->lock);
-		group = g->parent;
+		bpf_spin_lock(&level.above->lock);
+		if (level.here->place.weight)
+			fair_charge(&level.above->order, &level.here->place, ran_ns);
+		bpf_spin_unlock(&level.above->lock);
+		group = level.group->parent;
 	}
 	return 0;
 }
 
 /*
- * Bounds the debts of @group on @cpu and of those above, of which none is left of another policy than @policy, and their
- * credit, to @credit_ns of CPU time. A global function, as above.
+ * Bounds the debts of @group on @cpu and of those above, of which none is left of another policy than @policy, and
+ * their credit, to @credit_ns of CPU time. A global function, as above.
  */
 __noinline int bound_groups(u32 group, s32 cpu, u32 policy, u64 credit_ns)
 {
 	u32 depth;
 
 	bpf_for(depth, 0, MAX_DEPTH) {
-		struct group *g = bpf_map_lookup_elem(&groups, &group);
-		struct group_on *here = group == ROOT_GROUP ? NULL : group_on(group, cpu);
-		struct group_on *above = g ? group_on(g->parent, cpu) : NULL;
+		struct level level;
 
-		if (!here || !above)
+		if (!find_level(&level, group, cpu))
 			return 0;
-		bpf_spin_lock(&above->lock);
-		if (here->place.weight) {
-			fair_bound(&above->order, &here->place, here->policy_seen != policy);
-			fair_bound_credit(&above->order, &here->place, credit_ns);
+		bpf_spin_lock(&level.above->lock);
+		if (level.here->place.weight) {
+			fair_bound(&level.above->order, &level.here->place, level.here->policy_seen != policy);
+			fair_bound_credit(&level.above->order, &level.here->place, credit_ns);
 		}
-		here->policy_seen = policy;
-		bpf_spin_unlock(&above->lock);
-		group = g->parent;
+		level.here->policy_seen = policy;
+		bpf_spin_unlock(&level.above->lock);
+		group = level.group->parent;
 	}
 	return 0;
 }
@@ -170,7 +186,7 @@ struct standing {
 };
 
 /*
- * How one of @weight stands on @cpu that has this @lead in @group. Where it is not runnable yet, as if it were. A
+ * How a task of @weight stands on @cpu that has this @lead in @group. Where it is not runnable yet, as if it were. A
  * global function, as above.
  */
 __noinline int stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *standing __arg_nonnull)
@@ -179,18 +195,17 @@ __noinline int stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *
 	u32 depth;
 
 	bpf_for(depth, 0, MAX_DEPTH) {
-		struct group *g = bpf_map_lookup_elem(&groups, &group);
-		struct group_on *here = group == ROOT_GROUP ? NULL : group_on(group, cpu);
-		struct group_on *above = g ? group_on(g->parent, cpu) : NULL;
+		struct level level;
 		u64 counts;
 
-		if (!here || !above)
+		if (!find_level(&level, group, cpu))
 			break;
-		counts = here->place.weight ?: g->weight;
-		lead = fair_lead_above(lead, &here->order, counts) + fair_lead(&above->order, &here->place);
-		effective = effective * counts / (here->order.weight ?: weight ?: 1);
+		counts = level.here->place.weight ?: level.group->weight;
+		lead = fair_lead_above(lead, &level.here->order, counts) +
+		       fair_lead(&level.above->order, &level.here->place);
+		effective = effective * counts / (level.here->order.weight ?: weight ?: 1);
 		weight = counts;
-		group = g->parent;
+		group = level.group->parent;
 	}
 	standing->lead = lead;
 	standing->effective = effective ?: 1;
@@ -229,7 +244,7 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 
 		if (!here || !above)
 			continue;
-		/* Should a task of its last owner not have left: the order above, which is still that of the other, forgets it. */
+		/* Should a task of its last owner not have left: the order above, still that owner's, forgets it. */
 		here->order.weight = 0;
 		here->order.weighted_vtime = 0;
 		settle_groups(group, cpu, 0, 0);

@@ -2,9 +2,9 @@
 /*
  * What each job used and what its fair share would have been (thesis 5.1: F = N T_C / T_E).
  *
- * T_C is CPU time, and the share is that of policies/account.h. A task that waits for a message inside a receive is still
- * claiming its share, so that time counts too, as if the task had been runnable; other sleep does not. Jobs are counted per
- * CPU and summed by the loader, so no two CPUs share a counter.
+ * T_C is CPU time, and the share is that of policies/account.h. A task that waits for a message inside a receive is
+ * still claiming its share, so that time counts too, as if the task had been runnable; other sleep does not. Jobs are
+ * counted per CPU and summed by the loader, so no two CPUs share a counter.
  */
 #ifndef COSCHED_JOBS_BPF_H
 #define COSCHED_JOBS_BPF_H
@@ -110,16 +110,16 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
  */
 static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 now = scx_bpf_now(), share_ns;
-	u64 credit_ns = tctx->newborn ? 0 : fair_credit(current_policy(), cctx->newcomers, tctx->awaits);
-	bool awaited = tctx->awaits && tctx->order_cpu == cpu;
+	u64 now, credit_ns, share_ns;
 
 	if (is_in_order(tctx) && tctx->order_cpu == cpu)
 		return;
+	now = scx_bpf_now();
+	credit_ns = tctx->newborn ? 0 : fair_credit(current_policy(), cctx->newcomers, tctx->awaits);
 	advance_share_clock(cctx, cpu, now);
 	share_ns = due_share(tctx, now);
 	leave_order(tctx);
-	if (awaited)
+	if (tctx->awaits && tctx->order_cpu == cpu)
 		share_ns = account_awaited(cctx->shares.ns - tctx->share_seen, tctx->effective, root_weight(cpu));
 	if (share_ns)
 		account(p, tctx, 0, share_ns, false);

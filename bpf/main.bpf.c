@@ -46,9 +46,9 @@
  */
 #include <scx/common.bpf.h>
 #include "intf.h"
+#include "../policies/account.h"
 #include "../policies/balance.h"
 #include "../policies/epoch.h"
-#include "../policies/account.h"
 #include "../policies/gang.h"
 #include "../policies/gate.h"
 #include "../policies/wait.h"

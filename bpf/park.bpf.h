@@ -2,8 +2,8 @@
 /*
  * Parking: a task that polls in vain leaves its CPU to the others, and comes back when it has a message.
  *
- * It stays runnable, in the queue of its CPU, behind everything else. So a CPU that has nothing else runs it, and nobody
- * has to remember to. It loses nothing: what it does not use of its share meanwhile it may use later, as far as a task
+ * It stays runnable and in the fair order, but waits in another queue of its CPU, which is taken from when there is
+ * nothing else to run. It loses nothing: what it does not use of its share meanwhile it may use later, as far as a task
  * that slept might.
  *
  * A message must not be lost between the empty poll and the parking. Pending is a level here too (demand.bpf.h):
@@ -20,7 +20,7 @@
 #ifndef COSCHED_PARK_BPF_H
 #define COSCHED_PARK_BPF_H
 
-/* The queue of those on CPU 0 that are parked, by when they look again; of CPU n, n more. */
+/* The queue of those that are parked on CPU 0, by when they look again; of CPU n, n more. */
 #define WAITERS 0x10000
 
 /* Was @tctx asked to leave its CPU, and has had no message since? */
@@ -73,7 +73,7 @@ static bool is_to_unpark(struct task_ctx *tctx, u64 recheck_at, u64 now)
 
 /*
  * Gives those in @cpu's queue their place in the order back that are parked no longer, have a message, or are to look
- * again. Called by ops.dispatch(). O(tasks in the queue), and nothing at all while nobody is parked.
+ * again. Called by ops.dispatch(). O(parked tasks), and nothing at all while there are none.
  */
 static void unpark(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {

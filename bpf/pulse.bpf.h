@@ -97,8 +97,8 @@ static void describe_candidate(struct cosched_candidate *candidate, const struct
 }
 
 /*
- * Whom the policy would boost among those in @cpu's queue and, if @with_current, the running task @p: the pid, or 0 for nobody
- * in the queue. Apart, so that what it needs of the stack is free again when the gate is asked.
+ * Which task the policy would boost of those in @cpu's queue and, if @with_current, the running @p: the pid, or 0 for
+ * none in the queue. Apart, so that what it needs of the stack is free again when the gate is asked.
  */
 static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 cpu, bool with_current)
 {

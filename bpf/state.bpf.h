@@ -2,10 +2,10 @@
 /*
  * All state of the scheduler: what it knows of a CPU (cpu.bpf.h), of a task and of an endpoint.
  *
- * Who writes what: a CPU's context is written under that CPU's runqueue lock, apart from @demand and
- * the two sums, which others change atomically. Others read the rest without a lock; a stale value
- * costs a wrong decision about one boost and nothing else. A task's fair-order fields are written
- * under the lock of the runqueue that it is on, its demand fields atomically.
+ * Who writes what: a CPU's context is written under that CPU's runqueue lock, apart from @demand, @nr_runnable and
+ * @newcomers, which others change atomically. Others read the rest without a lock; a stale value costs a wrong decision
+ * about one boost and nothing else. A task's place is written under the lock of its order (groups.bpf.h), what else it
+ * has for the fair order under that of the runqueue that it is on, and its demand fields atomically.
  */
 #ifndef COSCHED_STATE_BPF_H
 #define COSCHED_STATE_BPF_H
@@ -119,7 +119,7 @@ enum boost {
 enum park {
 	PARK_NONE,
 	PARK_WANTED,		/* runs, has waited for long enough, and is asked to leave the CPU */
-	PARK_PARKED,		/* at the end of the queue, until a message comes */
+	PARK_PARKED,		/* in the queue of those that wait for a message */
 	PARK_UNPARK,		/* one has come, or it is to look again: it gets its place in the order back */
 };
 
@@ -161,7 +161,7 @@ struct task_ctx {
 	u32 owes;		/* was stopped between reading a message and answering it */
 	u32 woken;		/* a task of its job has woken it, which is a message, and it has not run since (wakes.bpf.h) */
 	u32 yields;		/* has called sched_yield() */
-	u64 yields_to;		/* key of the one that was next then */
+	u64 yields_to;		/* the key of the task that was next then */
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;

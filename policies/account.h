@@ -2,13 +2,13 @@
 /*
  * What tasks are due, what they have borrowed, and what a gate is told of it.
  *
- * The fair share T_E / N (thesis 5.1: F = N T_C / T_E) is kept by a clock per CPU that runs at 1 / (sum of the weights of the
- * runnable tasks): over any time in which a task is runnable, its share is its weight times what that clock went on,
- * whatever came and went meanwhile.
+ * The fair share T_E / N (thesis 5.1: F = N T_C / T_E) is kept by a clock per CPU that runs at 1 / (sum of the weights
+ * of the runnable tasks): over any time in which a task is runnable, its share is its weight times what that clock went
+ * on, whatever came and went meanwhile.
  *
- * Boosts may have ACCOUNT_MAX_BOOSTED times the CPU time of the fair order. Once they are that many slices ahead, the fair
- * order has one whole slice. It is what keeps the gate "always" from starving a task until the kernel's watchdog throws the
- * scheduler out: among n others, a task waits for n * (ACCOUNT_MAX_BOOSTED + 1) slices at most.
+ * Boosts may have ACCOUNT_MAX_BOOSTED times the CPU time of the fair order. Once they are that many slices ahead, the
+ * fair order has one whole slice. It is what keeps the gate "always" from starving a task until the kernel's watchdog
+ * throws the scheduler out: among n others, a task waits for n * (ACCOUNT_MAX_BOOSTED + 1) slices at most.
  */
 #ifndef COSCHED_ACCOUNT_H
 #define COSCHED_ACCOUNT_H
@@ -45,15 +45,15 @@ static inline void account_advance(struct cosched_share_clock *clock, u64 sum, u
 	clock->at_ns = now_ns;
 }
 
-/* What one of @effective weight is due while the clock goes on by @ns. */
+/* What a task of @effective weight is due while the clock goes on by @ns. */
 static inline u64 account_share(u64 ns, u64 effective)
 {
 	return ns * effective / (FAIR_WEIGHT_DEFAULT << FAIR_WEIGHT_SHIFT);
 }
 
 /*
- * The same of one that was not runnable, since it awaited a message. The clock went on without its weight among others that
- * sum up to @sum, so it is scaled to what it would have been with it.
+ * The same while it was not runnable, since it awaited a message. The clock went on without its weight, among others
+ * whose weights sum up to @sum, so it is scaled to what it would have been with it.
  */
 static inline u64 account_awaited(u64 ns, u64 effective, u64 sum)
 {
@@ -79,8 +79,8 @@ static inline void account_loan(struct cosched_loan *loan, const struct cosched_
 }
 
 /*
- * Tells a gate how the receiver stands, which has this @lead and @effective weight on a CPU with @nr runnable tasks, whose
- * weights sum up to @sum. @counts: its own is among them.
+ * Tells a gate how the receiver stands, which has this @lead and @effective weight on a CPU with @nr runnable tasks,
+ * whose weights sum up to @sum. @counts: its own is among them.
  */
 static inline void account_describe(struct cosched_demand *demand, s64 lead, u64 effective, u64 sum, u32 nr, int counts)
 {

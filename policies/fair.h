@@ -2,25 +2,26 @@
 /*
  * The fair order: who runs next when no message says otherwise.
  *
- * On each CPU the runnable tasks and groups of a group stand in an order of their own. Each has a vtime there, which is the
- * CPU time that it has used over its weight, and the order has a clock, the mean of these by weight. So a clock goes on as
- * if all had run at once, each by its weight: who is ahead of it has had more than its share, and who is behind it less.
+ * On each CPU the runnable tasks and groups of a group stand in an order of their own. Each has a vtime there, the CPU
+ * time that it has used over its weight, and the order has a clock, the mean of these by weight. So the clock goes on
+ * as if all had run at once, each by its weight. A task ahead of it has had more than its share, a task behind it less.
  *
- *	root ── A (weight 100) ── a1		A and B go on at the same rate, and so does a1 at three times that of
- *	    └── B (weight 100) ── b1, b2, b3	b1, b2 and b3, however long each of these sleeps
+ *	root -- A (weight 100) -- a1		A and B go on at the same rate, and so does a1 at three times
+ *	    `-- B (weight 100) -- b1, b2, b3	that of b1, b2 and b3, however long each of these sleeps
  *
- * A group's vtime outlasts the sleep and the end of its tasks. What these owe stays with it, and its share does not depend
- * on how many of them happen to be runnable.
+ * A group's vtime outlasts the sleep and the end of its tasks. What these owe stays with it, and its share does not
+ * depend on how many of them happen to be runnable.
  *
- * Who runs next is a question for the whole tree. A task's lead says how far it is ahead of all others on its CPU, on the
- * clock of the root: its lead in its group, at the rate at which that group runs, and the group's own (fair_lead_above()).
- * The least lead is next. It is measured when the task begins to wait, and again for the last in the queue: others may have
- * gone meanwhile.
+ * The next to run is chosen over the whole tree. A task's lead says how far it is ahead of all others on its CPU, on
+ * the clock of the root: its lead in its group, at the rate at which that group runs, and the group's own
+ * (fair_lead_above()). The least lead is next. It is measured when the task begins to wait, and again for the last in
+ * the queue: others may have gone meanwhile.
  *
- * Nobody waits without bound. While the CPU is busy the root's clock goes on by FAIR_WEIGHT_DEFAULT / the sum of weights,
- * whoever runs. Nobody waits further ahead of it than it goes in FAIR_WAIT_NS and a round, and nobody comes in further behind
- * it than by the credit of a sleeper. So after that time whoever waits is among the first. A slice is as much of
- * FAIR_ROUND_NS as the share that one has of the CPU, so for shares above 1 / 2000 no turn is taken away by this.
+ * No task waits without bound. While the CPU is busy the root's clock goes on by FAIR_WEIGHT_DEFAULT / the sum of
+ * weights, whichever task runs. None waits further ahead of it than it goes in FAIR_WAIT_NS and a round, and none comes
+ * in further behind it than by the credit of a sleeper. So after that time a task that waits is among the first. A
+ * slice is as much of FAIR_ROUND_NS as the share that a task has of the CPU, so for shares above 1 / 2000 no turn is
+ * taken away by this.
  *
  * Times are in ns; vtimes in ns at WEIGHT_DEFAULT, and they wrap.
  */
@@ -31,7 +32,7 @@
 
 #define FAIR_WEIGHT_DEFAULT	100		/* nice 0, and cpu.weight by default */
 #define FAIR_WEIGHT_SHIFT	10		/* effective weights carry this many fractional bits */
-#define FAIR_WAIT_NS		1200000000ULL	/* that the others may take to catch up with one that is ahead of them */
+#define FAIR_WAIT_NS		1200000000ULL	/* in which the others catch up with the furthest ahead */
 #define FAIR_ROUND_NS		1000000000ULL	/* in which all have had a slice */
 #define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter one, or rest of one, is not worth a switch */
 #define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
@@ -135,8 +136,8 @@ static inline s64 fair_lead(const struct cosched_order *order, const struct cosc
 }
 
 /*
- * @lead in the order of a group, on the clock above that: while the group runs for as long as it takes the order to make up
- * for the lead, its own vtime goes on by this.
+ * @lead in the order of a group, on the clock above that: while the group runs for as long as it takes the order to
+ * make up for the lead, its own vtime goes on by this.
  */
 static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u64 group_weight)
 {
@@ -144,8 +145,8 @@ static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u
 }
 
 /*
- * Where in @order one of @weight is runnable again that had a @lead when it was last, and may be behind the clock by
- * @credit_ns of its CPU time: who was away could save up and then hold the CPU. And it may be ahead by no more than what the
+ * Where in @order a task or group of @weight is runnable again that had a @lead when it was last. It may be behind the
+ * clock by @credit_ns of its CPU time: more, saved up, could hold the CPU. And it may be ahead by no more than what the
  * others catch up with in FAIR_WAIT_NS, and a slice: the rest of a debt is forgiven.
  */
 static inline u64 fair_place(const struct cosched_order *order, s64 lead, u32 weight, u64 credit_ns, u64 slice_ns)
@@ -157,7 +158,7 @@ static inline u64 fair_place(const struct cosched_order *order, s64 lead, u32 we
 	return order->clock + fair_clamp(lead, least, most);
 }
 
-/* Brings @place, which is runnable, back to where fair_place() lets one begin; if @forgives, to the clock: its debt is gone. */
+/* Brings @place, which is runnable, back to where fair_place() would let it begin; if @forgives, to the clock. */
 static inline void fair_bound(struct cosched_order *order, struct cosched_place *place, int forgives)
 {
 	u64 most = order->clock;
@@ -196,11 +197,11 @@ static inline u64 fair_slice(u64 slice_ns, u64 effective, u64 sum)
 }
 
 /*
- * How much of its CPU time a task may be behind the order that comes when @others have come and not run yet: a slice. If many
- * come at once each has less, by the square of their number, so that all of them together have no more than FAIR_FEW have,
- * and as much again. Otherwise the first of a thousand would wait until the last had used it. One that @awaited a
- * message was not away by its own choice: where the gate lets it make up for that, the order must not forget it, or it would
- * hold that against it.
+ * How much of its CPU time a task may be behind the order that comes when @others have come and not run yet: a slice.
+ * If many come at once each has less, by the square of their number, so that all of them together have no more than
+ * FAIR_FEW have, and as much again. Otherwise the first of a thousand would wait until the last had used it. A task
+ * that @awaited a message was not away by its own choice. Where the gate lets it make up for that, the order must not
+ * forget it, or it would hold the making up against it.
  */
 static inline u64 fair_credit(const struct cosched_policy *policy, u32 others, int awaited)
 {
@@ -208,7 +209,9 @@ static inline u64 fair_credit(const struct cosched_policy *policy, u32 others, i
 
 	if (all > FAIR_FEW)
 		slice_ns = cosched_mul_u64_u32(slice_ns, FAIR_FEW * FAIR_FEW) / (all * all);
-	return awaited && policy->gate == COSCHED_GATE_AUTO ? cosched_mul_u64_u32(slice_ns, COSCHED_WINDOW_CREDIT) : slice_ns;
+	if (awaited && policy->gate == COSCHED_GATE_AUTO)
+		return cosched_mul_u64_u32(slice_ns, COSCHED_WINDOW_CREDIT);
+	return slice_ns;
 }
 
 /* The furthest ahead of the root's clock that anybody waits on a CPU whose weights sum up to @sum. */

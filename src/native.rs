@@ -74,30 +74,6 @@ pub const IDLE_DEMAND: Demand = Demand {
     node_epoch: 0,
 };
 
-/// A policy that does nothing: no boosts, no gate, and no time for anything.
-pub const NO_POLICY: Policy = Policy {
-    arrival: 0,
-    gate: 0,
-    wait: 0,
-    spin: 0,
-    choice: 0,
-    residual_slice: 0,
-    slice_ns: 0,
-    interval_ns: 0,
-    h_ns: 0,
-    rate_constant_ns: 0,
-    rate_exponent: 0,
-    target_permille: 0,
-    spin_ns: 0,
-    latency_ns: 0,
-    overhead_ns: 0,
-    switch_ns: 0,
-    recheck_ns: 0,
-    quantum_ns: 0,
-    rows: 0,
-    epochs: 0,
-};
-
 /// An event counter of the scheduler (`bpf/counters.h`).
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {

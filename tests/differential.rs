@@ -5,23 +5,18 @@
 //! It needs root and BTF, not sched_ext.
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
 
-use libbpf_rs::ProgramInput;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use differential::assert_alike;
 use random::Random;
 use rules::{cosched_candidate, cosched_demand, cosched_policy, cosched_wait_history, cosched_window};
 use scx_cosched::native;
 
+#[path = "common/differential.rs"]
+mod differential;
 #[path = "common/random.rs"]
 mod random;
 #[path = "common/rules.rs"]
 mod rules;
-
-#[allow(dead_code, clippy::all)]
-mod skel {
-    include!(concat!(env!("OUT_DIR"), "/policy_rows_skel.rs"));
-}
 
 const ROWS: usize = 500_000;
 const SEED: u64 = 0x5ca1_ab1e_0ddb_a115;
@@ -80,29 +75,6 @@ struct Row {
 }
 
 impl Row {
-    fn random(random: &mut Random) -> Row {
-        let (policy, demand, window) = (random.policy(), random.demand(), random.window());
-        let mut row = Row {
-            policy,
-            demand,
-            candidate: random.candidate(),
-            best: random.candidate(),
-            window,
-            history: random.history(),
-            heard_us: random.number() as u32,
-            message_came: random.below(2),
-            time_ns: random.number(),
-            number: random.number(),
-            load_here: random.number() as u32,
-            load_there: random.number() as u32,
-            share_here: random.number(),
-            share_there: random.number(),
-            answers: Answers::garbage(random),
-        };
-        row.bring_together(random);
-        row
-    }
-
     /// Random numbers are far apart, and what the rules decide is near where two of them are equal.
     fn bring_together(&mut self, random: &mut Random) {
         let Row { policy, demand, .. } = self;
@@ -140,6 +112,35 @@ impl Row {
         }
     }
 
+    fn takes_if_near(&self) -> bool {
+        native::load_differs(self.load_here, self.load_there, false)
+    }
+}
+
+impl differential::Row for Row {
+    fn random(random: &mut Random) -> Row {
+        let (policy, demand, window) = (random.policy(), random.demand(), random.window());
+        let mut row = Row {
+            policy,
+            demand,
+            candidate: random.candidate(),
+            best: random.candidate(),
+            window,
+            history: random.history(),
+            heard_us: random.number() as u32,
+            message_came: random.below(2),
+            time_ns: random.number(),
+            number: random.number(),
+            load_here: random.number() as u32,
+            load_there: random.number() as u32,
+            share_here: random.number(),
+            share_there: random.number(),
+            answers: Answers::garbage(random),
+        };
+        row.bring_together(random);
+        row
+    }
+
     /// What the native functions make of it.
     fn natively(mut self) -> Row {
         let Row { policy, demand, candidate, best, .. } = self;
@@ -171,11 +172,6 @@ impl Row {
         self
     }
 
-    fn takes_if_near(&self) -> bool {
-        native::load_differs(self.load_here, self.load_there, false)
-    }
-
-    /// As bytes, of which all mean something: there is no padding.
     fn bytes(&mut self) -> &mut [u8] {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>() + size_of::<Answers>();
         const TASK: usize = 2 * size_of::<cosched_candidate>() + size_of::<cosched_window>();
@@ -186,14 +182,15 @@ impl Row {
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
-    /// The ways that a row can take, and whether it took them, `self` being what became of `before`.
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
         let Answers { slice_ns, begin_ns, spin_ns, goes_on, rank, prefers, parks, .. } = self.answers;
         let Answers { load_next, load_differs, move_pays, .. } = self.answers;
         let first_asked = cosched_demand { denied: 0, ..self.demand };
         let baseline = cosched_policy { spin: 2, ..self.policy };
         let (window, was) = (&self.window, &before.window);
+        let reason = native::reasons()[self.answers.reason as usize].name;
         vec![
+            (reason, true),
             ("are cut short", slice_ns > 0 && slice_ns < self.policy.slice_ns),
             (
                 "are denied for an earlier denial",
@@ -233,35 +230,7 @@ impl Row {
 
 #[test]
 fn the_kernel_and_the_native_build_answer_alike() {
-    assert!(nix::unistd::geteuid().is_root(), "this test loads a BPF program: run `make test` as root");
-    let mut object = MaybeUninit::uninit();
-    let mut open = skel::PolicyRowsSkelBuilder::default().open(&mut object).expect("the object opens");
-    for mut program in open.open_object_mut().progs_mut() {
-        // The scx library brings a program along that needs a kernel with sched_ext.
-        let wanted = program.name() == "decide_row";
-        program.set_autoload(wanted);
-    }
-    let skel = open.load().expect("the object loads");
-
-    let mut random = Random::new(SEED);
     let mut ways: BTreeMap<&str, usize> = native::reasons().iter().map(|r| (r.name, 0)).collect();
     ways.remove("starving"); // the scheduler's, not a gate's
-    for n in 0..ROWS {
-        let mut row = Row::random(&mut random);
-        let before = row;
-        let mut natively = row.natively();
-        let input = ProgramInput { context_in: Some(row.bytes()), ..Default::default() };
-        skel.progs.decide_row.test_run(input).expect("the program runs");
-        let alike = row.bytes() == natively.bytes();
-        assert!(alike, "row {n}, before: {before:?}\nkernel: {row:?}\nnatively: {natively:?}");
-
-        let reason = native::reasons()[row.answers.reason as usize].name;
-        for (way, took) in row.ways(&before).into_iter().chain([(reason, true)]) {
-            *ways.entry(way).or_default() += usize::from(took);
-        }
-    }
-    // Rows that all took the same way would prove little.
-    for (way, rows) in &ways {
-        assert!(*rows > ROWS / 200, "only {rows} rows of {ROWS}: {way}");
-    }
+    assert_alike::<Row>("decide_row", ROWS, SEED, ways);
 }

@@ -4,24 +4,19 @@
 //! As tests/differential.rs does, it needs root and BTF, not sched_ext.
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
 
-use libbpf_rs::ProgramInput;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use differential::assert_alike;
 use random::Random;
 use rules::{cosched_demand, cosched_policy};
 use scx_cosched::bpf::intf::{cosched_loan, cosched_order, cosched_place, cosched_share_clock};
 use scx_cosched::native;
 
+#[path = "common/differential.rs"]
+mod differential;
 #[path = "common/random.rs"]
 mod random;
 #[path = "common/rules.rs"]
 mod rules;
-
-#[allow(dead_code, clippy::all)]
-mod skel {
-    include!(concat!(env!("OUT_DIR"), "/policy_rows_skel.rs"));
-}
 
 const ROWS: usize = 200_000;
 const SEED: u64 = 0xfa1e_0bde_ca11_ab1e;
@@ -48,7 +43,7 @@ struct Row {
     answers: [u64; 9],
 }
 
-impl Row {
+impl differential::Row for Row {
     /// Half of the rows are such as can be, the others anything.
     fn random(random: &mut Random) -> Row {
         let real = random.below(2) == 0;
@@ -115,7 +110,6 @@ impl Row {
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
-    /// The ways that a row can take, and whether it took them, `self` being what became of `before`.
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
         let [_, _, _, slice_ns, _, has_rest, preempts, ..] = self.answers;
         vec![
@@ -137,31 +131,5 @@ impl Row {
 
 #[test]
 fn the_kernel_and_the_native_build_keep_the_same_order() {
-    assert!(nix::unistd::geteuid().is_root(), "this test loads a BPF program: run `make test` as root");
-    let mut object = MaybeUninit::uninit();
-    let mut open = skel::PolicyRowsSkelBuilder::default().open(&mut object).expect("the object opens");
-    for mut program in open.open_object_mut().progs_mut() {
-        let wanted = program.name() == "fair_row";
-        program.set_autoload(wanted);
-    }
-    let skel = open.load().expect("the object loads");
-
-    let mut random = Random::new(SEED);
-    let mut ways: BTreeMap<&str, usize> = BTreeMap::new();
-    for n in 0..ROWS {
-        let mut row = Row::random(&mut random);
-        let before = row;
-        let mut natively = row.natively();
-        let input = ProgramInput { context_in: Some(row.bytes()), ..Default::default() };
-        skel.progs.fair_row.test_run(input).expect("the program runs");
-        let alike = row.bytes() == natively.bytes();
-        assert!(alike, "row {n}, before: {before:?}\nkernel: {row:?}\nnatively: {natively:?}");
-        for (way, took) in row.ways(&before) {
-            *ways.entry(way).or_default() += usize::from(took);
-        }
-    }
-    // Rows that all took the same way would prove little.
-    for (way, rows) in &ways {
-        assert!(*rows > ROWS / 200, "only {rows} rows of {ROWS}: {way}");
-    }
+    assert_alike::<Row>("fair_row", ROWS, SEED, BTreeMap::new());
 }

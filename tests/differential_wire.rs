@@ -5,23 +5,18 @@
 //! As tests/differential.rs does, it needs root and BTF, not sched_ext.
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
 
-use libbpf_rs::ProgramInput;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use differential::assert_alike;
 use random::Random;
 use scx_cosched::bpf::intf::{cosched_prefetch, cosched_wire_flow, cosched_wire_key, cosched_wire_message};
 use scx_cosched::native::{self, PREFETCH_LENGTH};
 
+#[path = "common/differential.rs"]
+mod differential;
 #[path = "common/random.rs"]
 mod random;
 #[path = "common/rules.rs"]
 mod rules;
-
-#[allow(dead_code, clippy::all)]
-mod skel {
-    include!(concat!(env!("OUT_DIR"), "/policy_rows_skel.rs"));
-}
 
 const ROWS: usize = 200_000;
 const SEED: u64 = 0x0dd5_0c7e_75ca_1ab1;
@@ -76,21 +71,6 @@ fn padded(bytes: &[u8]) -> [u8; 20] {
 }
 
 impl Row {
-    fn random(random: &mut Random) -> Row {
-        let words: [u64; size_of::<Row>() / 8] = std::array::from_fn(|_| random.next());
-        // SAFETY: Row is so many words without padding, as bytes() sees to, and any words are a Row.
-        let mut row: Row = unsafe { std::mem::transmute(words) };
-        row.pad = random.below(2) as u32;
-        row.key.is_set = if random.below(4) == 0 { 0 } else { row.key.is_set.max(1) };
-        row.message = cosched_wire_message { epoch: random.number(), slice_ns: random.number() };
-        let slice_ns = if random.below(2) == 0 { random.below(1 << 32) } else { random.number() };
-        row.prefetch = cosched_prefetch { reserved: 0, epoch: random.number(), slice_ns, ..row.prefetch };
-        row.make_times(random);
-        row.make_flow_of_prefetch(random);
-        row.make_what_comes(random);
-        row
-    }
-
     /// `ns` or what is near it, where the window ends above all.
     fn near(random: &mut Random, ns: u64) -> u64 {
         let apart = match random.below(4) {
@@ -151,6 +131,23 @@ impl Row {
         let all = PREFETCH_LENGTH as u64;
         self.length = if random.below(8) == 0 { random.below(all) } else { all } as u32;
     }
+}
+
+impl differential::Row for Row {
+    fn random(random: &mut Random) -> Row {
+        let words: [u64; size_of::<Row>() / 8] = std::array::from_fn(|_| random.next());
+        // SAFETY: Row is so many words without padding, as bytes() sees to, and any words are a Row.
+        let mut row: Row = unsafe { std::mem::transmute(words) };
+        row.pad = random.below(2) as u32;
+        row.key.is_set = if random.below(4) == 0 { 0 } else { row.key.is_set.max(1) };
+        row.message = cosched_wire_message { epoch: random.number(), slice_ns: random.number() };
+        let slice_ns = if random.below(2) == 0 { random.below(1 << 32) } else { random.number() };
+        row.prefetch = cosched_prefetch { reserved: 0, epoch: random.number(), slice_ns, ..row.prefetch };
+        row.make_times(random);
+        row.make_flow_of_prefetch(random);
+        row.make_what_comes(random);
+        row
+    }
 
     /// What the native functions make of it.
     fn natively(mut self) -> Row {
@@ -179,7 +176,6 @@ impl Row {
         self
     }
 
-    /// As bytes, of which all mean something: there is no padding.
     fn bytes(&mut self) -> &mut [u8] {
         const WIRE: usize = size_of::<cosched_wire_flow>() + 4 + size_of::<cosched_wire_key>() + 16;
         const TIMES: usize = size_of::<cosched_prefetch>() + 3 * 8 + 6 * 4;
@@ -190,8 +186,7 @@ impl Row {
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
-    /// The ways that a row can take, and whether it took them.
-    fn ways(&self) -> Vec<(&'static str, bool)> {
+    fn ways(&self, _before: &Row) -> Vec<(&'static str, bool)> {
         let Answers { ours, credible, heard_ours, heard_credible, .. } = self.answers;
         let (count, clock) = (self.epoch >> 16, self.tai_ns >> 14);
         let signed = self.key.is_set != 0;
@@ -232,32 +227,5 @@ impl Row {
 
 #[test]
 fn the_kernel_and_the_native_build_write_read_and_believe_alike() {
-    assert!(nix::unistd::geteuid().is_root(), "this test loads a BPF program: run `make test` as root");
-    let mut object = MaybeUninit::uninit();
-    let mut open = skel::PolicyRowsSkelBuilder::default().open(&mut object).expect("the object opens");
-    for mut program in open.open_object_mut().progs_mut() {
-        // The scx library brings a program along that needs a kernel with sched_ext.
-        let wanted = program.name() == "wire_row";
-        program.set_autoload(wanted);
-    }
-    let skel = open.load().expect("the object loads");
-
-    let mut random = Random::new(SEED);
-    let mut ways: BTreeMap<&str, usize> = BTreeMap::new();
-    for n in 0..ROWS {
-        let mut row = Row::random(&mut random);
-        let before = row;
-        let mut natively = row.natively();
-        let input = ProgramInput { context_in: Some(row.bytes()), ..Default::default() };
-        skel.progs.wire_row.test_run(input).expect("the program runs");
-        let alike = row.bytes() == natively.bytes();
-        assert!(alike, "row {n}, before: {before:?}\nkernel: {row:?}\nnatively: {natively:?}");
-        for (way, took) in row.ways() {
-            *ways.entry(way).or_default() += usize::from(took);
-        }
-    }
-    // Rows that all took the same way would prove little.
-    for (way, rows) in &ways {
-        assert!(*rows > ROWS / 200, "only {rows} rows of {ROWS}: {way}");
-    }
+    assert_alike::<Row>("wire_row", ROWS, SEED, BTreeMap::new());
 }

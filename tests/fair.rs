@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the fair order (`policies/fair.h`) gives everybody on a CPU what weights say, in any tree of groups, to those that
-//! always run, that sleep, that take turns and that come and go; and nobody waits for ever.
+//! Claim: the fair order (`policies/fair.h`) gives all tasks on a CPU what weights say, in any tree of groups: those that
+//! always run, that sleep, that take turns and that come and go. And none waits for ever.
 //!
 //! The order of one CPU, which does what bpf/fair.bpf.h does with the same rules.
 
 use random::Random;
 use rules::cosched_policy;
 use scx_cosched::bpf::intf::{FAIR_LEAST_SLICE_NS, FAIR_ROUND_NS, FAIR_WAIT_NS, cosched_order, cosched_place};
-use scx_cosched::native::{self, NEW_ORDER, NEW_PLACE, NO_POLICY};
+use scx_cosched::native::{self, NEW_ORDER, NEW_PLACE};
+use scx_cosched::sim::policy::NOTHING;
 
 #[path = "common/random.rs"]
 mod random;
@@ -17,7 +18,7 @@ mod rules;
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1000 * MS;
 const STEP_NS: u64 = MS / 4;
-const POLICY: cosched_policy = cosched_policy { slice_ns: 20 * MS, ..NO_POLICY };
+const POLICY: cosched_policy = cosched_policy { slice_ns: 20 * MS, ..NOTHING };
 const ROOT: usize = 0;
 
 /// What a task does: compute for so long, then sleep for so long; or, with no end, compute.

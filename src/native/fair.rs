@@ -34,7 +34,8 @@ pub const NEW_SHARE_CLOCK: ShareClock = ShareClock { ns: 0, at_ns: 0 };
 /// Nothing was borrowed.
 pub const NEW_LOAN: Loan = Loan { boosted_ns: 0, starving: 0, reserved: 0 };
 
-/// `place` is runnable from now on, where it stands, with this weight, of which 0 counts as 1. It must not be in the order yet.
+/// `place` is runnable from now on, where it stands, with this weight, of which 0 counts as 1. It must not be in the
+/// order yet.
 pub fn fair_enter(order: &mut Order, place: &mut Place, weight: u32) {
     // SAFETY: changes its arguments.
     unsafe { cosched_native_fair_enter(order, place, weight) }
@@ -82,21 +83,21 @@ pub fn fair_lead_ns(lead: i64, sum: u64, nr: u32) -> i64 {
     unsafe { cosched_native_fair_lead_ns(lead, sum, nr) }
 }
 
-/// The vtime at which one of `weight` is runnable again that had a `lead` when it was last, with no more than this credit.
+/// The vtime at which a place of `weight` is runnable again that had a `lead`, with no more than this credit.
 pub fn fair_place(order: &Order, lead: i64, weight: u32, credit_ns: u64, slice_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
     unsafe { cosched_native_fair_place(order, lead, weight, credit_ns, slice_ns) }
 }
 
-/// How long one of `effective` weight (in 2^-`FAIR_WEIGHT_SHIFT`) runs for at a time where weights sum up to `sum`, in ns: from
-/// `FAIR_LEAST_SLICE_NS` to `slice_ns`.
+/// How long a task of `effective` weight (in 2^-`FAIR_WEIGHT_SHIFT`) runs for at a time where weights sum up to `sum`, in
+/// ns: from `FAIR_LEAST_SLICE_NS` to `slice_ns`.
 pub fn fair_slice(slice_ns: u64, effective: u64, sum: u64) -> u64 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_fair_slice(slice_ns, effective, sum) }
 }
 
-/// How much of its CPU time a task may be behind the order that comes when `others` have come and not run yet, and that awaited a
-/// message or not, in ns.
+/// How much of its CPU time a task may be behind the order that comes when `others` have come and not run yet, and that
+/// awaited a message or not, in ns.
 pub fn fair_credit(policy: &Policy, others: u32, awaited: bool) -> u64 {
     // SAFETY: a pure function that reads its first argument.
     unsafe { cosched_native_fair_credit(policy, others, i32::from(awaited)) }
@@ -108,7 +109,7 @@ pub fn fair_has_rest(slice_ns: u64, used_ns: u64) -> bool {
     unsafe { cosched_native_fair_has_rest(slice_ns, used_ns) != 0 }
 }
 
-/// Whether one that wakes runs instead of the running task, which is `ahead` of it on the root's clock.
+/// Whether a task that wakes runs instead of the running one, which is `ahead` of it on the root's clock.
 pub fn fair_preempts(ahead: i64, sum: u64, nr: u32) -> bool {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_fair_preempts(ahead, sum, nr) != 0 }
@@ -126,7 +127,7 @@ pub fn account_share(ns: u64, effective: u64) -> u64 {
     unsafe { cosched_native_account_share(ns, effective) }
 }
 
-/// The same of one that awaited a message meanwhile, so that the clock went on without its weight among others of `sum`.
+/// The same while it awaited a message, so that the clock went on without its weight, among others of `sum`.
 pub fn account_awaited(ns: u64, effective: u64, sum: u64) -> u64 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_account_awaited(ns, effective, sum) }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // loads: what programs do on a shared machine that is not a parallel job, for the suite.
 //
-//   loads busy                    computes for ever
 //   loads chain MS                computes for so long, has a child that does the same, and exits, for ever
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
-//   loads half MS MS              computes for so long and sleeps for so long, for ever
-//   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints how late it is: p50 and p99, us
+//   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
+//                                 is, us
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
-//   loads pair CPU CPU SECONDS    a message to and fro by a socket between two processes that sleep. Prints the mean, us
 #define _GNU_SOURCE
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -176,42 +172,13 @@ static void crowd(int n, int64_t seconds)
 		;
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus))
-		fail("sched_setaffinity");
-}
-
-static void pair(int cpu, int other, int64_t seconds)
-{
-	int ends[2];
-	int64_t begun, n = 0;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
-		fail("socketpair");
-	if (!child()) {
-		pin(other);
-		pass(ends[1], ends[1], 0);
-	}
-	pin(cpu);
-	begun = now();
-	for (char c = 0; now() < begun + seconds * NS_PER_S; n++)
-		if (write(ends[0], &c, 1) != 1 || read(ends[0], &c, 1) != 1)
-			fail("pair");
-	printf("%ld\n", (long)((now() - begun) / NS_PER_US / n));
-}
-
 static long number(char **args, int i, int count)
 {
 	char *end;
 	long n = i < count ? strtol(args[i], &end, 10) : -1;
 
 	if (n < 0 || *end) {
-		fprintf(stderr, "loads: argument %d is not a number of 0 or more: %s\n", i, i < count ? args[i] : "missing");
+		fprintf(stderr, "loads: argument %d is no number of 0 or more: %s\n", i, i < count ? args[i] : "missing");
 		exit(2);
 	}
 	return n;
@@ -222,23 +189,15 @@ int main(int count, char **args)
 	const char *what = count > 1 ? args[1] : "";
 #define N(i) number(args, i, count)
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!strcmp(what, "busy"))
-		for (;;)
-			compute(NS_PER_S);
-	else if (!strcmp(what, "chain"))
+	if (!strcmp(what, "chain"))
 		chain(N(2) * NS_PER_MS);
 	else if (!strcmp(what, "token"))
 		token(N(2), N(3) * NS_PER_US);
-	else if (!strcmp(what, "half"))
-		for (;; sleep_until(now() + N(3) * NS_PER_MS))
-			compute(N(2) * NS_PER_MS);
 	else if (!strcmp(what, "wake"))
 		wake(N(2) * NS_PER_MS, N(3));
 	else if (!strcmp(what, "crowd"))
 		crowd(N(2), N(3));
-	else if (!strcmp(what, "pair"))
-		pair(N(2), N(3), N(4));
 	else
 		fprintf(stderr, "loads: no load '%s'\n", what);
-	return 2 * (strcmp(what, "wake") && strcmp(what, "crowd") && strcmp(what, "pair"));
+	return 2 * (strcmp(what, "wake") && strcmp(what, "crowd"));
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The kernel's fair order (`policies/fair.h`, `bpf/fair.bpf.h`) for tasks of equal weight, in one group.
 //!
-//! The queue is ordered by where tasks stood when their slice began. One that is preempted keeps its place and the rest of its
-//! slice. Slices end at ticks, of 1 ms unless said otherwise. Who is parked stays in the order, and runs when nobody else is
-//! there (`bpf/park.bpf.h`).
+//! The queue is ordered by where tasks stood when their slice began. A task that is preempted keeps its place and the
+//! rest of its slice. Slices end at ticks, of 1 ms unless said otherwise. A parked task stays in the order, and runs when
+//! there is no other (`bpf/park.bpf.h`).
 
 mod standing;
 
 use super::{LocalScheduler, Slot};
 use crate::bpf::intf::{self, cosched_demand, cosched_order, cosched_place, cosched_policy};
 use crate::native;
+use crate::sim::policy::NOTHING;
 
 const TICK_NS: u64 = 1_000_000;
 const WEIGHT: u32 = intf::FAIR_WEIGHT_DEFAULT;
@@ -55,7 +56,7 @@ impl Fair {
 
     /// Of a CPU with this many slots, and without a gate.
     pub fn new(slots: usize, slice_ns: u64) -> Self {
-        Fair::under(&cosched_policy { slice_ns, ..native::NO_POLICY }, slots)
+        Fair::under(&cosched_policy { slice_ns, ..NOTHING }, slots)
     }
 
     /// The same with ticks of so many ns.

@@ -44,7 +44,6 @@ impl Shared<'_> {
             let on = on_cpu[slot as usize] as usize;
             self.task(on, slot).cpu = on as u32;
             self.cpus[on].node.local.arrive(slot);
-            self.cpus[on].nr_runnable += 1;
         }
     }
 
@@ -77,8 +76,9 @@ impl Shared<'_> {
             return;
         }
         cpu.balance_ns = now_ns + BALANCE_INTERVAL_NS / 2 + self.looks.below(BALANCE_INTERVAL_NS);
-        let (load, runnable) = (cpu.load, cpu.nr_runnable);
-        let is_busier = |cpu: &Cpu| cpu.nr_runnable > runnable && native::load_differs(load, cpu.load, false);
+        let (load, runnable) = (cpu.load, cpu.node.local.nr_runnable());
+        let is_busier =
+            |cpu: &Cpu| cpu.node.local.nr_runnable() > runnable && native::load_differs(load, cpu.load, false);
         let first = |cpu: usize| {
             let mut waiting = self.cpus[cpu].node.local.queue().iter();
             let task = |slot: u32| &self.tasks[self.place_of(cpu, slot)];
@@ -101,8 +101,6 @@ impl Shared<'_> {
             let passed_ns = self.cpus[from].shares.ns - self.task(from, slot).share_seen;
             let share_ns = native::account_share(passed_ns, EFFECTIVE);
             self.notes(from, slot, now_ns, 0, share_ns);
-            self.cpus[from].nr_runnable -= 1;
-            self.cpus[to].nr_runnable += 1;
         }
         let share_seen = self.cpus[to].shares.ns;
         let task = self.task(to, slot);
@@ -160,7 +158,7 @@ mod tests {
         let runnable = here.filter(|task| !task.sleeps()).count() as u32;
         let cpu = &model.cpus[on];
         let has_cpu = u32::from(cpu.node.mode != Mode::Idle);
-        cpu.nr_runnable == runnable && cpu.node.local.queue().len() as u32 + has_cpu == runnable
+        cpu.node.local.nr_runnable() == runnable && cpu.node.local.queue().len() as u32 + has_cpu == runnable
     }
 
     /// Who competes computes and does nothing else, whoever preempts it and when.
@@ -248,7 +246,7 @@ mod tests {
                 let jobs = (0..model.slots).filter(is_here).map(|slot| setup.who_is(0, slot).0);
                 let mut jobs: Vec<u32> = jobs.filter(|&job| job < setup.jobs).collect();
                 jobs.sort_unstable();
-                assert_eq!((jobs, model.cpus[on].nr_runnable), (vec![0, 1], 3), "CPU {on}, seed {seed}");
+                assert_eq!((jobs, model.cpus[on].node.local.nr_runnable()), (vec![0, 1], 3), "CPU {on}, seed {seed}");
             }
         }
     }

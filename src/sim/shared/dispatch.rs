@@ -103,7 +103,6 @@ impl Shared<'_> {
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         (task.wait, task.wait_since_ns, task.boost, task.boosted) = (Wait::Sleeps, now_ns, Boost::None, false);
         (task.owes, task.park) = (false, Park::None);
-        cpu.nr_runnable -= 1;
         cpu.node.local.sleep(slot);
     }
 
@@ -117,7 +116,6 @@ impl Shared<'_> {
         self.notes(on, slot, now_ns, 0, share_ns);
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         (task.share_seen, task.wait, task.queued_ns) = (cpu.shares.ns, Wait::None, now_ns);
-        cpu.nr_runnable += 1;
         cpu.node.local.wake(slot, false);
     }
 

@@ -63,8 +63,6 @@ pub struct Cpu {
     pub epoch: u64,
     /// Whose turn that is.
     pub epoch_slot: Option<u32>,
-    /// How many are runnable.
-    pub nr_runnable: u32,
     /// How many were of late (`policies/balance.h`).
     pub load: u32,
     /// When the CPU looks for a busier one next, in ns.
@@ -218,7 +216,6 @@ fn cpu(setup: &Setup, node: u32, skew_ns: u64) -> Cpu {
         loan: native::NEW_LOAN,
         epoch: 0,
         epoch_slot: None,
-        nr_runnable: 0,
         load: 0,
         balance_ns: 0,
         shares: native::NEW_SHARE_CLOCK,
