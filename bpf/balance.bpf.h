@@ -10,7 +10,6 @@ enum {
 	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* at the average: always the same would have one CPU come first for ever */
 	STAY_NS			= 500 * 1000 * 1000,	/* who has been taken is left where he is: the others have their turn */
 	BALANCE_QUEUES		= 4,	/* that one look goes through: those of tasks that may not move are as long as others */
-	BALANCE_TASKS		= 16,	/* of each of them */
 };
 
 static bool share_cache(s32 cpu, s32 other)
@@ -73,12 +72,12 @@ __noinline int pull_from(s32 other, s32 cpu)
 	struct task_struct *p;
 	u32 looked = 0;
 
-	bpf_for_each(scx_dsq, p, other, 0) {
+	bpf_for_each(scx_dsq, p, queue_id(other, QUEUE_FREE), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
-		if (looked++ >= BALANCE_TASKS)
+		if (looked++ >= MAX_LOOKS)
 			break;
-		if (!tctx || tctx->park || (s64)(now - tctx->stays_until) < 0)
+		if (!tctx || (s64)(now - tctx->stays_until) < 0)
 			continue;
 		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
 		    !is_no_worse_off(tctx->order_group, tctx->weight, cpu, other))

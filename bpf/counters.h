@@ -23,6 +23,7 @@
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\
 	X(pulls,               "Tasks that a busy CPU took from the queue of a busier one")	\
 	X(endpoints_full,      "Sockets and RDMA queues that could not be tracked for want of memory") \
+	X(boxes_full,          "Boosts and messages that had to wait for a turn: too many came at once for tasks of one CPU")	\
 	X(groups_full,         "Cgroups that count as part of their parent for want of a place")	\
 	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")	\
 	X(epochs_sent,         "Segments and datagrams that took an epoch to another machine")	\

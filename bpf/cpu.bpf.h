@@ -6,6 +6,8 @@
 #ifndef COSCHED_CPU_BPF_H
 #define COSCHED_CPU_BPF_H
 
+#define CPU_BOX 16	/* a power of two */
+
 struct cpu_ctx {
 	/* The fair order (fair.bpf.h). */
 	struct cosched_share_clock shares;
@@ -32,8 +34,8 @@ struct cpu_ctx {
 	u64 slice_ends_at;	/* of the running task, on CLOCK_MONOTONIC; kept only if epochs cross the network */
 
 	/* Demand (demand.bpf.h). */
-	u32 demand;		/* a task in this CPU's queue has a demand, granted or to be asked again */
 	struct cosched_loan loan;	/* what boosts have had more than the fair order */
+	struct cosched_loan urgent;	/* the same of kernel threads (enqueue.bpf.h) */
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
 
 	/* Balance (balance.bpf.h). */
@@ -41,11 +43,14 @@ struct cpu_ctx {
 	u64 balance_at;		/* when this CPU looks for a busier one next */
 
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
-	u32 unpark;		/* a task in this CPU's queue is parked no longer, and not yet back in its place */
-	u64 parked_looked_at;	/* when somebody in this CPU's queue was last seen to be parked; 0: nobody is */
+	u64 parked_looked_at;	/* when a task here was last seen to be parked; 0: none is */
 	u32 hinted;		/* a task in this CPU's queue gives hints, or did a moment ago (pulse.bpf.h) */
 	u32 pulse;		/* the timer is set */
 	u32 beats;		/* it has run out, and what is due is being done: a tick may come in between */
+
+	/* Tasks that hooks have marked, by id: other CPUs write here (queues.bpf.h). */
+	u32 posted __attribute__((aligned(128)));	/* there is something in the box */
+	u64 box[CPU_BOX];
 } __attribute__((aligned(128)));	/* cache lines are fetched in pairs, and none is another CPU's */
 
 struct {

@@ -10,7 +10,7 @@
  *
  * At least one of the two sees the other, so a message that arrives between an empty receive and the
  * switch is never lost: either the arrival finds the task off the CPU and asks the gate, or the switch
- * finds the message and asks it (as in the thesis, 4.2.2). A demand that was denied is asked again whenever its CPU
+ * finds the message and asks it (as in the thesis, 4.2.2). A demand that was denied is asked again when its CPU
  * looks for work, until it is granted, the fair order has its turn, or the message is gone.
  *
  * The gate is asked where the arrival is seen, which may be another CPU, on a snapshot of the receiver's
@@ -93,8 +93,6 @@ __noinline bool demand_granted(struct task_struct *p __arg_trusted, struct task_
 	tctx->denied = !cosched_reason_grants(reason);
 	if (tctx->denied) {
 		trace_decision(p, reason, 0);
-		if (reason != COSCHED_REASON_no_demand && arrivals_demand())
-			__sync_lock_test_and_set(&cctx->demand, 1);
 		return false;
 	}
 	tctx->last_boost_ns = now;
@@ -111,49 +109,49 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * The CPU in whose queue @tctx waits, which has just been marked. Another may have taken it meanwhile, and looked for
- * the mark before it was there: so whoever is to see to the mark is asked for after it is set.
+ * @p, which waits for a CPU, has been marked: that CPU is to put it into the queue where it belongs (queues.bpf.h).
+ * Another CPU may have taken it meanwhile, and looked for the mark before it was there. So whoever is to see to the mark
+ * is asked for after it is set. NULL: the task has to wait for its turn.
  */
-static struct cpu_ctx *cpu_of_marked(const struct task_ctx *tctx, s32 *cpu)
+static struct cpu_ctx *post_marked(const struct task_struct *p, const struct task_ctx *tctx, s32 *cpu)
 {
+	struct cpu_ctx *cctx;
+
 	full_barrier();
 	*cpu = READ_ONCE(tctx->cpu);
-	return *cpu < 0 ? NULL : cpu_ctx_of(*cpu);
+	cctx = *cpu < 0 ? NULL : cpu_ctx_of(*cpu);
+	return cctx && post(cctx, task_id(p)) ? cctx : NULL;
 }
 
 /*
- * @tctx waits in the queue of its CPU and has been granted a boost: have its CPU take it next. A kernel
- * thread that runs there is not cut short; the boost follows it.
+ * @p waits in a queue of its CPU and has been granted a boost: have its CPU take it next. A kernel thread that runs
+ * there is not cut short; the boost follows it.
  */
-static void request_boost(struct task_ctx *tctx)
+static void request_boost(struct task_struct *p, struct task_ctx *tctx)
+{
+	struct cpu_ctx *cctx;
+	s32 cpu;
+
+	__sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK);
+	tctx->boost = BOOST_GRANTED;
+	cctx = post_marked(p, tctx, &cpu);
+	if (cctx)
+		preempt_for(cctx, cpu);
+	else
+		tctx->boost = BOOST_NONE;
+}
+
+/* A message has come for @p, and no boost was granted: it takes its turn again if it is parked, and is asked for again. */
+static void note_demand(struct task_struct *p, struct task_ctx *tctx)
 {
 	bool parked = __sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) == PARK_PARKED;
 	struct cpu_ctx *cctx;
 	s32 cpu;
 
-	tctx->boost = BOOST_GRANTED;
-	cctx = cpu_of_marked(tctx, &cpu);
-	if (!cctx)
+	if (!parked && (!tctx->denied || tctx->queue == QUEUE_ASKED))
 		return;
-	if (parked)
-		__sync_lock_test_and_set(&cctx->unpark, 1);
-	__sync_lock_test_and_set(&cctx->demand, 1);
-	preempt_for(cctx, cpu);
-}
-
-/* A message has come for @tctx, which may be parked, and no boost was granted: it takes its turn again. */
-static void unpark_on_arrival(struct task_ctx *tctx)
-{
-	struct cpu_ctx *cctx;
-	s32 cpu;
-
-	if (__sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) != PARK_PARKED)
-		return;
-	cctx = cpu_of_marked(tctx, &cpu);
-	if (!cctx)
-		return;
-	__sync_lock_test_and_set(&cctx->unpark, 1);
-	if (preempts(tctx, cctx, cpu))
+	cctx = post_marked(p, tctx, &cpu);
+	if (parked && cctx && preempts(tctx, cctx, cpu))
 		preempt_for(cctx, cpu);
 }
 
@@ -195,48 +193,89 @@ static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum
 	if (!cctx)
 		return;
 	if (arrivals_demand() && demand_granted(p, tctx, cctx, now))
-		request_boost(tctx);
+		request_boost(p, tctx);
 	else
-		unpark_on_arrival(tctx);
+		note_demand(p, tctx);
 }
 
-/* May @p, which waits in the queue, be taken ahead of the order? */
-static bool may_overtake(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+/* Puts @p, which a hook has marked, into the queue of @cpu where it belongs by now. */
+static void sort_marked(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	return tctx->boost || (tctx->denied && has_demand(tctx) && demand_granted(p, tctx, cctx, now));
+	if (READ_ONCE(tctx->state) != TASK_QUEUED || tctx->cpu != cpu)
+		return;
+	if (tctx->park)
+		unpark(p, tctx, cctx, cpu);
+	else
+		move_to_queue(p, tctx, cpu, queue_for(p, tctx), 0);
 }
 
-/*
- * Takes the fairest task with a demand that is granted from @cpu's queue, ahead of the order. O(tasks in the
- * queue), and nothing at all while there is no demand.
- */
-static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
+/* Sorts the tasks that hooks have marked on @cpu. */
+static void empty_box(struct cpu_ctx *cctx, s32 cpu)
 {
-	bool taken = false, more = false;
+	u32 i;
+
+	if (!READ_ONCE(cctx->posted) || !__sync_lock_test_and_set(&cctx->posted, 0))
+		return;
+	bpf_for(i, 0, CPU_BOX) {
+		u64 *place = MEMBER_VPTR(cctx->box, [i]);
+		u64 id = place && READ_ONCE(*place) ? __sync_lock_test_and_set(place, 0) : 0;
+		struct task_struct *p = id ? bpf_task_from_pid(task_id_pid(id)) : NULL;
+		struct task_ctx *tctx;
+
+		if (!p)
+			continue;
+		tctx = task_ctx_of(p);
+		if (tctx && task_id(p) == id)
+			sort_marked(p, tctx, cctx, cpu);
+		bpf_task_release(p);
+	}
+}
+
+/* Takes the first that has been granted a boost. What is left of one that was cut short is all that it gets. */
+static bool take_granted(s32 cpu)
+{
 	struct task_struct *p;
 
-	if (!cctx->demand || !__sync_lock_test_and_set(&cctx->demand, 0))
-		return false;
-
-	bpf_for_each(scx_dsq, p, cpu, 0) {
+	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_GRANTED), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
-		if (!tctx || !(tctx->boost || (tctx->denied && arrivals_demand())))
-			continue;
-		if (taken || !may_overtake(p, tctx, cctx, now)) {
-			more = true;
-			continue;
-		}
-		/* What is left of a boost that was cut short is all that it gets. */
+		if (!tctx)
+			break;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, tctx->boost == BOOST_RESUMED ? resume_slice(tctx, cpu) :
 								   begin_slice(tctx, tctx->granted_ns));
 		tctx->boost = BOOST_NONE;
 		tctx->boosted = 1;
-		taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
+		return scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
 	}
-	if (more)
-		__sync_lock_test_and_set(&cctx->demand, 1);
-	return taken;
+	return false;
+}
+
+/* Asks the gate again for the first of those that it has denied, and takes one that it grants a boost now. */
+static bool ask_again(struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	struct task_struct *p;
+	u32 asked = 0;
+
+	if (!arrivals_demand())
+		return false;
+	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_ASKED), 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+
+		if (!tctx || asked++ >= MAX_ASKED)
+			break;
+		if (!has_demand(tctx)) {
+			tctx->denied = 0;
+			if (!tctx->hint_page)
+				move_to_queue(p, tctx, cpu, queue_for(p, tctx), 0);
+			continue;
+		}
+		if (!demand_granted(p, tctx, cctx, now))
+			continue;
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_slice(tctx, tctx->granted_ns));
+		tctx->boosted = 1;
+		return scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
+	}
+	return false;
 }
 
 /* The bucket of a latency: the least i with @ns <= 2^i us, or the last one. */

@@ -13,21 +13,21 @@
 static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 now)
 {
-	struct task_struct *first = __COMPAT_scx_bpf_dsq_peek(cpu);
+	u64 first_key = 0, key;
+	bool others = first_queue(cpu, &first_key) != NR_ORDERED;
 	bool granted = false;
-	u64 key;
 
-	if (first && is_to_park(tctx, cctx))
+	if (others && is_to_park(tctx, cctx))
 		return false;
 	tctx->park = PARK_NONE;
-	if (first && tctx->yields) {
-		tctx->yields_to = first->scx.dsq_vtime;
+	if (others && tctx->yields) {
+		tctx->yields_to = first_key;
 		return false;
 	}
 	tctx->yields = 0;
 	bound_debts(prev, tctx);
 	key = present_key(tctx, cpu);
-	if (first && !vtime_before(key, first->scx.dsq_vtime)) {
+	if (others && !vtime_before(key, first_key)) {
 		tctx->owes = has_question(tctx);
 		granted = arrivals_demand() && has_demand(tctx) &&
 			  demand_granted(prev, tctx, cctx, now);
@@ -55,6 +55,28 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 	return false;
 }
 
+/*
+ * @cpu, which is idle, takes one of the first in a queue of another CPU. A task that may run on a few CPUs only can stand
+ * there behind many like it, and is not found then.
+ */
+__noinline int steal_from(u64 queue, s32 cpu)
+{
+	struct task_struct *p;
+	u32 looks = 0;
+
+	bpf_for_each(scx_dsq, p, queue, 0) {
+		if (looks++ >= MAX_LOOKS)
+			break;
+		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
+			count(COSCHED_COUNTER_steals);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* An idle CPU takes work from the others, from those that share its cache first. */
 static bool steal(s32 cpu)
 {
@@ -68,13 +90,26 @@ static bool steal(s32 cpu)
 
 			if (share_cache(cpu, other) != !pass || !is_queued(other))
 				continue;
-			if (scx_bpf_dsq_move_to_local(other, 0)) {
-				count(COSCHED_COUNTER_steals);
+			if (steal_from(queue_id(other, QUEUE_FREE), cpu) || steal_from(queue_id(other, QUEUE_ASKED), cpu) ||
+			    steal_from(queue_id(other, QUEUE_GRANTED), cpu))
 				return true;
-			}
+			note_empty(other);
 		}
 	}
 	return false;
+}
+
+/* Takes the next in the fair order of @cpu, or whatever waits elsewhere. */
+static void take_next(s32 cpu)
+{
+	u64 key = 0;
+	u32 queue = first_queue(cpu, &key);
+
+	if (queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, queue), 0))
+		return;
+	note_empty(cpu);
+	if (!steal(cpu))
+		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 
 void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
@@ -91,17 +126,14 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 			settle(prev, tctx, cctx, now);
 	}
 	refresh_last(cctx, cpu, now);
-	unpark(cctx, cpu, now);
-	if (dispatch_boosted(cctx, cpu, now) ||
+	look_at_parked(cctx, cpu, now);
+	empty_box(cctx, cpu);
+	if (take_granted(cpu) || ask_again(cctx, cpu, now) ||
 	    dispatch_row(prev, tctx, cctx, cpu) || pull(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;
-	if (scx_bpf_dsq_move_to_local(cpu, 0))
-		return;
-	note_empty(cpu);
-	if (!steal(cpu))
-		scx_bpf_dsq_move_to_local(WAITERS + cpu, 0);
+	take_next(cpu);
 }
 
 #endif

@@ -58,20 +58,19 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 		tctx->park = PARK_NONE;
 		if (has_message(tctx))
 			return false;
-		scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, behind_all(cpu, tctx->key), enq_flags);
-		note_queued(cpu);
+		tctx->key = behind_all(cpu, tctx->key);
+		insert(p, tctx, queue_for(p, tctx), slice_ns, enq_flags);
 	} else {
 		if (!park(tctx, cctx, tctx->queued_at))
 			return false;
-		scx_bpf_dsq_insert_vtime(p, WAITERS + cpu, slice_ns, tctx->queued_at + current_policy()->recheck_ns,
-					 enq_flags);
+		insert(p, tctx, QUEUE_PARKED, slice_ns, enq_flags);
 	}
 	count(COSCHED_COUNTER_parks);
 	tctx->polling = MAX_POLLING;	/* if it polls still when it looks again, one look is to find that out */
 	return true;
 }
 
-/* Puts @p in the queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. */
+/* Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. */
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)
 {
@@ -88,8 +87,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 		return;
 	}
-	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->key, enq_flags);
-	note_queued(cpu);
+	insert(p, tctx, queue_for(p, tctx), slice_ns, enq_flags);
 	/* ops.select_cpu() has just looked for an idle CPU, and there was none. */
 	if (__COMPAT_is_enq_cpu_selected(enq_flags))
 		return;
@@ -115,18 +113,21 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 		return;
 	}
 	tctx->key = present_key(tctx, cpu);
-	scx_bpf_dsq_insert_vtime(p, cpu, slice_ns, tctx->key, enq_flags);
-	note_queued(cpu);
-	request_boost(tctx);
+	tctx->boost = BOOST_GRANTED;
+	insert(p, tctx, QUEUE_GRANTED, slice_ns, enq_flags);
+	preempt_for(cctx, cpu);
 }
 
 /*
  * A kernel thread runs at once, or as soon as another one that runs is done, or has run until a tick. That one goes on right
  * behind it, and not when it would be its turn again: what waits for it would wait for a whole slice of somebody who only
- * computes. One that has used its slice, or has yielded, has no claim to the next one. Returns false for those.
+ * computes. One that has used its slice, or has yielded, has no claim to the next one, and none has while the budget of
+ * kernel threads is used up (policies/account.h). Returns false for those.
  */
 static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 enq_flags)
 {
+	if (cctx->urgent.starving)
+		return false;
 	if (enq_flags & SCX_ENQ_WAKEUP) {
 		enq_flags |= cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
 		cctx->preempt_at_tick |= cctx->curr_kthread;
@@ -167,10 +168,8 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (tctx->park == PARK_WANTED && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
 		return;
 	tctx->park = PARK_NONE;
-	if (tctx->boost || tctx->denied)
-		__sync_lock_test_and_set(&cctx->demand, 1);
-	else if (arrivals_demand() && has_demand(tctx) &&
-		 demand_granted(p, tctx, cctx, scx_bpf_now())) {
+	if (!tctx->boost && !tctx->denied && arrivals_demand() && has_demand(tctx) &&
+	    demand_granted(p, tctx, cctx, scx_bpf_now())) {
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 		return;
 	}

@@ -2,8 +2,8 @@
 /*
  * The fair order of tasks on their CPUs. What it is, policies/fair.h says; here is when a task has its place in it.
  *
- * Every CPU has a queue, ordered by key: a task's lead when its slice began, on the clock of the CPU's root. Whom a
- * message boosts is taken ahead of that, and charged like anybody else, from sum_exec_runtime and not from what is left
+ * A CPU's queues (queues.bpf.h) are ordered by key: a task's lead when its slice began, on the clock of the CPU's root. A
+ * task that a message boosts is taken ahead of that, and charged like any other, from sum_exec_runtime and not from what is left
  * of the slice, because a preemption sets that to zero. A boost is a loan, and the order collects it.
  *
  * A task that is preempted in mid-slice keeps its key and the rest of its slice. Otherwise each boost would also
@@ -194,31 +194,39 @@ static u64 resume_slice(struct task_ctx *tctx, s32 cpu)
 	return rest_or_whole_slice(tctx);
 }
 
+/* @p, the last in a queue of @cpu, goes to where it is due by now, if that is sooner. */
+static void refresh(struct task_struct *p, struct task_ctx *tctx, s32 cpu)
+{
+	u64 key;
+
+	bound_debts(p, tctx);
+	key = present_key(tctx, cpu);
+	if (!vtime_before(key, p->scx.dsq_vtime))
+		return;
+	tctx->key = key;
+	move_to_queue(p, tctx, cpu, tctx->queue, 0);
+}
+
 /*
- * The last in @cpu's queue has waited while others may have left or joined: if it is due sooner by now, it goes there.
- * So no task waits for others that are gone, or behind more newcomers than the rest does.
+ * The last in each queue of @cpu has waited while others may have left or joined: if it is due sooner by now, it goes
+ * there. So no task waits for others that are gone, or behind more newcomers than the rest does.
  */
 static void refresh_last(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	struct task_struct *p;
+	u32 queue;
 
 	if (now - cctx->refreshed_at < REFRESH_NS)
 		return;
 	cctx->refreshed_at = now;
-	bpf_for_each(scx_dsq, p, cpu, SCX_DSQ_ITER_REV) {
-		struct task_ctx *tctx = task_ctx_of(p);
-		u64 key;
+	bpf_for(queue, 0, NR_ORDERED) {
+		bpf_for_each(scx_dsq, p, queue_id(cpu, queue), SCX_DSQ_ITER_REV) {
+			struct task_ctx *tctx = task_ctx_of(p);
 
-		if (!tctx || tctx->park)
+			if (tctx)
+				refresh(p, tctx, cpu);
 			break;
-		bound_debts(p, tctx);
-		key = present_key(tctx, cpu);
-		if (!vtime_before(key, p->scx.dsq_vtime))
-			break;
-		tctx->key = key;
-		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, key);
-		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, cpu, 0);
-		break;
+		}
 	}
 }
 

@@ -40,16 +40,21 @@ static bool row_preempts(struct task_struct *p, const struct cpu_ctx *cctx)
 	return is_gang() && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p);
 }
 
-/* Takes the first of the row that has its turn from @cpu's queue, or lets @prev go on if it is one of them. */
+#define MAX_ROW_LOOKS 64	/* tasks among which one of the row is looked for: the rest of a crowd is due later anyway */
+
+/* Takes the first of the row that has its turn on @cpu, or lets @prev go on if it is one of them. */
 static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	struct task_struct *p;
+	u32 looks = 0;
 
 	if (!is_gang())
 		return false;
-	bpf_for_each(scx_dsq, p, cpu, 0) {
+	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_FREE), 0) {
 		struct task_ctx *ptctx = task_ctx_of(p);
 
+		if (looks++ >= MAX_ROW_LOOKS)
+			break;
 		if (!ptctx || !has_turn(p))
 			continue;
 		/* @prev is of this row as well, and its turn within the row goes on. */

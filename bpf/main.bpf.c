@@ -15,6 +15,7 @@
  *
  *	cpu.bpf.h	what is known of a CPU, and counted there
  *	state.bpf.h	what is known of a task, an endpoint
+ *	queues.bpf.h	where tasks wait, and what hooks have marked there
  *	groups.bpf.h	the tree of cgroups, with an order on each CPU
  *	fair.bpf.h	the fair order: when a task has its place in it
  *	jobs.bpf.h	what each job used, and what its share would have been
@@ -66,6 +67,7 @@ extern unsigned CONFIG_HZ __kconfig __weak;
 UEI_DEFINE(uei);
 
 #include "state.bpf.h"
+#include "queues.bpf.h"
 #include "groups.bpf.h"
 #include "fair.bpf.h"
 #include "jobs.bpf.h"
@@ -180,21 +182,18 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 {
 	struct cosched_job_stats none = {};
 	u64 other = COSCHED_JOB_OTHER;
-	u32 cpu;
+	u32 cpu, queue;
 	s32 err;
 
 	/* While there is room: it is wanted when there is none. */
 	bpf_map_update_elem(&jobs, &other, &none, BPF_NOEXIST);
 	bpf_for(cpu, 0, nr_cpu_ids) {
-		err = scx_bpf_create_dsq(cpu, __COMPAT_scx_bpf_cpu_node(cpu));
-		if (err) {
-			scx_bpf_error("cannot create the queue of CPU %u: %d", cpu, err);
-			return err;
-		}
-		err = scx_bpf_create_dsq(WAITERS + cpu, __COMPAT_scx_bpf_cpu_node(cpu));
-		if (err) {
-			scx_bpf_error("cannot create the queue of those parked on CPU %u: %d", cpu, err);
-			return err;
+		bpf_for(queue, 0, NR_QUEUES) {
+			err = scx_bpf_create_dsq(queue_id(cpu, queue), __COMPAT_scx_bpf_cpu_node(cpu));
+			if (err) {
+				scx_bpf_error("cannot create queue %u of CPU %u: %d", queue, cpu, err);
+				return err;
+			}
 		}
 		err = init_pulse(cpu);
 		if (err) {
@@ -229,6 +228,6 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .cgroup_set_weight = (void *)cosched_cgroup_set_weight,
 	       .init		= (void *)cosched_init,
 	       .exit		= (void *)cosched_exit,
-	       .flags		= SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+	       .flags		= SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
 	       .timeout_ms	= 20000,
 	       .name		= "cosched");

@@ -208,7 +208,7 @@ static void demand_ahead(struct task_struct *p, struct task_ctx *tctx, u64 epoch
 	if (!granted_ahead(p, tctx, cctx, scx_bpf_now()))
 		return;
 	count(COSCHED_COUNTER_prefetches_granted);
-	request_boost(tctx);
+	request_boost(p, tctx);
 }
 
 /* A prefetch that is believed has come along @flow. False if nobody here is known to receive there. */

@@ -20,6 +20,8 @@
 #ifndef COSCHED_PULSE_BPF_H
 #define COSCHED_PULSE_BPF_H
 
+#define MAX_CANDIDATES 64	/* of whom one is chosen */
+
 struct pulse {
 	struct bpf_timer timer;
 };
@@ -55,7 +57,7 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 {
 	const struct cosched_policy *policy = current_policy();
 
-	if (scx_bpf_dsq_nr_queued(cpu) <= 0 && (!cosched_boosts(policy) || scx_bpf_dsq_nr_queued(WAITERS + cpu) <= 0))
+	if (!is_wanted(cpu) && (!cosched_boosts(policy) || scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_PARKED)) <= 0))
 		return 0;
 	/* A slice that is over before the next tick. */
 	if (cctx->curr_slice_ns < tick_ns() && policy->arrival != COSCHED_ARRIVAL_GANG)
@@ -96,32 +98,43 @@ static void describe_candidate(struct cosched_candidate *candidate, const struct
 	candidate->arrival_ns = tctx->arrival_ns;
 }
 
+/* Is @candidate the one to boost, rather than @best? @chosen: there is a best one so far. */
+static bool is_better(u32 choice, const struct cosched_candidate *candidate, const struct cosched_candidate *best, bool chosen)
+{
+	if (!cosched_choice_rank(choice, candidate))
+		return false;
+	return !chosen || !cosched_choice_rank(choice, best) || cosched_choice_prefers(choice, candidate, best);
+}
+
 /*
- * Which task the policy would boost of those in @cpu's queue and, if @with_current, the running @p: the pid, or 0 for
- * none in the queue. Apart, so that what it needs of the stack is free again when the gate is asked.
+ * Which task the policy would boost of those that wait on @cpu and, if @with_current, the running @p: the pid, or 0 for
+ * none that waits. The paper's policy knows all tasks of a node; of a crowd this one knows those that are due first.
+ * Apart, so that what it needs of the stack is free again when the gate is asked.
  */
 static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 cpu, bool with_current)
 {
 	struct cosched_candidate best = {}, candidate = {};
 	u32 choice = current_policy()->choice;
 	struct task_struct *q;
+	u32 queue, looks = 0;
 	s32 chosen = 0;
 
 	if (with_current)
 		describe_candidate(&best, p, tctx, p->pid);
-	bpf_for_each(scx_dsq, q, cpu, 0) {
-		struct task_ctx *qtctx = task_ctx_of(q);
+	bpf_for(queue, 0, NR_ORDERED) {
+		bpf_for_each(scx_dsq, q, queue_id(cpu, queue), 0) {
+			struct task_ctx *qtctx = task_ctx_of(q);
 
-		if (!qtctx)
-			continue;
-		describe_candidate(&candidate, q, qtctx, p->pid);
-		if (!cosched_choice_rank(choice, &candidate))
-			continue;
-		if ((with_current || chosen) && cosched_choice_rank(choice, &best) &&
-		    !cosched_choice_prefers(choice, &candidate, &best))
-			continue;
-		best = candidate;
-		chosen = q->pid;
+			if (looks++ >= MAX_CANDIDATES)
+				return chosen;
+			if (!qtctx)
+				continue;
+			describe_candidate(&candidate, q, qtctx, p->pid);
+			if (!is_better(choice, &candidate, &best, with_current || chosen))
+				continue;
+			best = candidate;
+			chosen = q->pid;
+		}
 	}
 	return chosen;
 }
@@ -138,7 +151,7 @@ static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 	chosen = task_ctx_of(q);
 	if (chosen && READ_ONCE(chosen->state) == TASK_QUEUED && chosen->cpu == cpu && !chosen->boost &&
 	    demand_granted(q, chosen, cctx, scx_bpf_now()))
-		request_boost(chosen);
+		request_boost(q, chosen);
 	bpf_task_release(q);
 }
 
@@ -173,39 +186,38 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	end_slice(p, cctx, cpu);
 }
 
-/*
- * Asks the gate for those in @cpu's queue who say that a message has come, which no event has told of. At each tick.
- * O(tasks in the queue), and nothing at all while nobody there gives hints.
- */
+/* Asks the gate for the first in a queue that say that a message has come, which no event has told of. */
 static void hear_hints_in(u64 queue, struct cpu_ctx *cctx)
 {
 	struct task_struct *p;
+	u32 looks = 0;
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
+		if (looks++ >= MAX_LOOKS)
+			break;
 		if (!tctx || !tctx->hint_page)
 			continue;
 		WRITE_ONCE(cctx->hinted, 1);
 		if (tctx->boost || tctx->denied || !hints_message(tctx))
 			continue;
-		tctx->message_wired = 0;
-		tctx->message_epoch = EPOCH_UNKNOWN;
-		tctx->message_slice_ns = 0;
+		carry_nothing(tctx);
 		if (arrivals_demand() && demand_granted(p, tctx, cctx, scx_bpf_now()))
-			request_boost(tctx);
+			request_boost(p, tctx);
 		else
-			unpark_on_arrival(tctx);
+			note_demand(p, tctx);
 	}
 }
 
+/* At each tick, and nothing at all while no task that waits on @cpu gives hints. */
 static void hear_hints(struct cpu_ctx *cctx, s32 cpu)
 {
 	if (!READ_ONCE(cctx->hinted))
 		return;
 	WRITE_ONCE(cctx->hinted, 0);
-	hear_hints_in(cpu, cctx);
-	hear_hints_in(WAITERS + cpu, cctx);
+	hear_hints_in(queue_id(cpu, QUEUE_ASKED), cctx);
+	hear_hints_in(queue_id(cpu, QUEUE_PARKED), cctx);
 }
 
 /* What is due on @cpu, on which @p runs. */

@@ -61,49 +61,6 @@ static void full_barrier(void)
 	__sync_fetch_and_add(&own, 1);
 }
 
-/*
- * Which CPUs may have work in their queues, so that one that goes idle need not look at all of them. Written when a
- * queue ceases to be empty and when its CPU finds it empty, not at each enqueue.
- */
-u64 queued_cpus[COSCHED_MAX_CPUS / 64];
-
-static u64 *queued_word(s32 cpu)
-{
-	return &queued_cpus[cpu / 64 & (COSCHED_MAX_CPUS / 64 - 1)];
-}
-
-static bool is_queued(s32 cpu)
-{
-	return READ_ONCE(*queued_word(cpu)) & 1ULL << (cpu & 63);
-}
-
-static void note_queued(s32 cpu)
-{
-	full_barrier();		/* between the queue and the bit, as in note_empty() */
-	if (!is_queued(cpu))
-		__sync_fetch_and_or(queued_word(cpu), 1ULL << (cpu & 63));
-}
-
-/* Its CPU has found the queue empty. What is queued right now is noted again. */
-static void note_empty(s32 cpu)
-{
-	if (!is_queued(cpu))
-		return;
-	__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
-	if (scx_bpf_dsq_nr_queued(cpu) > 0)
-		note_queued(cpu);
-}
-
-static bool any_queued(void)
-{
-	u32 i;
-
-	for (i = 0; i < COSCHED_MAX_CPUS / 64 && i * 64 < nr_cpu_ids; i++)
-		if (READ_ONCE(queued_cpus[i]))
-			return true;
-	return false;
-}
-
 enum task_state {
 	TASK_BLOCKED,		/* not runnable: its wake-up will look at its endpoints */
 	TASK_QUEUED,		/* runnable, not running: an arrival may boost it */
@@ -119,7 +76,7 @@ enum boost {
 enum park {
 	PARK_NONE,
 	PARK_WANTED,		/* runs, has waited for long enough, and is asked to leave the CPU */
-	PARK_PARKED,		/* in the queue of those that wait for a message */
+	PARK_PARKED,		/* in QUEUE_PARKED */
 	PARK_UNPARK,		/* one has come, or it is to look again: it gets its place in the order back */
 };
 
@@ -139,6 +96,8 @@ struct task_ctx {
 	u64 slice_used_ns;	/* of the present slice */
 	u64 charged_ns;		/* sum_exec_runtime up to which it is charged */
 	u64 queued_at;		/* when it was last put into a queue */
+	u64 looked_at;		/* when its CPU last looked whether it stays parked */
+	u32 queue;		/* enum queue: that it waits in, or was last */
 	u64 stays_until;	/* no busy CPU takes it before (balance.bpf.h) */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */
 	u64 share_seen;		/* the share clock of order_cpu up to which the fair share is counted */
@@ -155,7 +114,7 @@ struct task_ctx {
 	u64 endpoints[TASK_ENDPOINTS];	/* addresses of endpoints where messages for it arrived lately */
 	u32 more_endpoints;	/* there were more that held a message than places to remember them */
 	u32 state;		/* enum task_state */
-	u32 boost;		/* enum boost: waits in the queue to be taken ahead of the order */
+	u32 boost;		/* enum boost: it waits to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */
 	u32 denied;		/* the gate has denied it, and is to be asked again */
 	u32 owes;		/* was stopped between reading a message and answering it */

@@ -16,6 +16,7 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 {
 	u64 ran_ns = charge(p, tctx);
 
+	account_urgent(&cctx->urgent, is_kthread(p), ran_ns);
 	if (!is_kthread(p))
 		account_loan(&cctx->loan, current_policy(), tctx->boosted, ran_ns);
 	advance_share_clock(cctx, tctx->order_cpu, now);

@@ -9,13 +9,20 @@
  * Boosts may have ACCOUNT_MAX_BOOSTED times the CPU time of the fair order. Once they are that many slices ahead, the
  * fair order has one whole slice. It is what keeps the gate "always" from starving a task until the kernel's watchdog
  * throws the scheduler out: among n others, a task waits for n * (ACCOUNT_MAX_BOOSTED + 1) slices at most.
+ *
+ * Kernel threads run as soon as they wake, since others wait for what they do, and they have a budget of the same kind.
+ * Once they have had ACCOUNT_MAX_URGENT times what the tasks of users have, and ACCOUNT_URGENT_NS more, they wait for
+ * their turns until that is repaid. So on a busy CPU users keep a third of the time whatever kernel threads do, and a
+ * thread that works for less than two thirds of the time is not delayed.
  */
 #ifndef COSCHED_ACCOUNT_H
 #define COSCHED_ACCOUNT_H
 
 #include "fair.h"
 
-#define ACCOUNT_MAX_BOOSTED 8
+#define ACCOUNT_MAX_BOOSTED	8
+#define ACCOUNT_MAX_URGENT	2
+#define ACCOUNT_URGENT_NS	40000000ULL	/* as long as a softirq or a batch of work takes, and a few more */
 
 /* Of a CPU. It starts as zeroes. */
 struct cosched_share_clock {
@@ -23,10 +30,10 @@ struct cosched_share_clock {
 	u64 at_ns;		/* when it was last advanced */
 };
 
-/* What of a CPU's time boosts are ahead of the fair order. It starts as zeroes. */
+/* By what CPU time boosts, or kernel threads, are ahead of the fair order. It starts as zeroes. */
 struct cosched_loan {
-	u64 boosted_ns;
-	u32 starving;		/* boosts wait until the fair order has had its turn */
+	u64 ahead_ns;
+	u32 starving;		/* they wait until the fair order has had its turn */
 	u32 reserved;
 };
 
@@ -62,20 +69,37 @@ static inline u64 account_awaited(u64 ns, u64 effective, u64 sum)
 	return account_share(ns, effective) * others / (others + effective ? others + effective : 1);
 }
 
+/* A task has run for @ran_ns, ahead of the fair order or in it. Its turns repay @times what they take, of @most_ns. */
+static inline void account_lend(struct cosched_loan *loan, u64 most_ns, u32 times, int ahead, u64 ran_ns)
+{
+	u64 repaid_ns = times * ran_ns;
+
+	if (ahead)
+		loan->ahead_ns += ran_ns;
+	else
+		loan->ahead_ns = loan->ahead_ns > repaid_ns ? loan->ahead_ns - repaid_ns : 0;
+
+	if (loan->ahead_ns >= most_ns)
+		loan->starving = 1;
+	else if (!loan->ahead_ns)
+		loan->starving = 0;
+}
+
 /* A task has run for @ran_ns because of a boost, or in the fair order. */
 static inline void account_loan(struct cosched_loan *loan, const struct cosched_policy *policy, int boosted, u64 ran_ns)
 {
-	u64 repaid_ns = ACCOUNT_MAX_BOOSTED * ran_ns;
+	account_lend(loan, cosched_mul_u64_u32(policy->slice_ns, ACCOUNT_MAX_BOOSTED), ACCOUNT_MAX_BOOSTED, boosted, ran_ns);
+}
 
-	if (boosted)
-		loan->boosted_ns += ran_ns;
-	else
-		loan->boosted_ns = loan->boosted_ns > repaid_ns ? loan->boosted_ns - repaid_ns : 0;
-
-	if (loan->boosted_ns >= cosched_mul_u64_u32(policy->slice_ns, ACCOUNT_MAX_BOOSTED))
-		loan->starving = 1;
-	else if (!loan->boosted_ns)
-		loan->starving = 0;
+/*
+ * A kernel thread has run for @ran_ns, or a task of a user. Of what kernel threads had while nobody else was there, most
+ * is forgiven. A budget more is left to repay, since the last one of a budget may end a slice later.
+ */
+static inline void account_urgent(struct cosched_loan *loan, int kthread, u64 ran_ns)
+{
+	account_lend(loan, ACCOUNT_URGENT_NS, ACCOUNT_MAX_URGENT, kthread, ran_ns);
+	if (loan->ahead_ns > 2 * ACCOUNT_URGENT_NS)
+		loan->ahead_ns = 2 * ACCOUNT_URGENT_NS;
 }
 
 /*

@@ -32,7 +32,7 @@
 
 #define FAIR_WEIGHT_DEFAULT	100		/* nice 0, and cpu.weight by default */
 #define FAIR_WEIGHT_SHIFT	10		/* effective weights carry this many fractional bits */
-#define FAIR_WAIT_NS		1200000000ULL	/* in which the others catch up with the furthest ahead */
+#define FAIR_WAIT_NS		1000000000ULL	/* in which the others catch up with the furthest ahead */
 #define FAIR_ROUND_NS		1000000000ULL	/* in which all have had a slice */
 #define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter one, or rest of one, is not worth a switch */
 #define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */

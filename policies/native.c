@@ -113,6 +113,11 @@ void cosched_native_account_loan(struct cosched_loan *loan, const struct cosched
 	account_loan(loan, policy, boosted, ran_ns);
 }
 
+void cosched_native_account_urgent(struct cosched_loan *loan, int kthread, u64 ran_ns)
+{
+	account_urgent(loan, kthread, ran_ns);
+}
+
 void cosched_native_account_describe(struct cosched_demand *demand, s64 lead, u64 effective, u64 sum, u32 nr, int counts)
 {
 	account_describe(demand, lead, effective, sum, nr, counts);

@@ -11,7 +11,7 @@ use crate::bpf::intf::{self, cosched_candidate as Candidate, cosched_demand as D
 use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window};
 
 pub use fair::{
-    NEW_LOAN, NEW_ORDER, NEW_PLACE, NEW_SHARE_CLOCK, account_advance, account_awaited, account_describe, account_loan,
+    NEW_LOAN, NEW_ORDER, NEW_PLACE, NEW_SHARE_CLOCK, account_advance, account_awaited, account_describe, account_loan, account_urgent,
     account_share, fair_bound, fair_bound_credit, fair_charge, fair_credit, fair_enter, fair_has_rest, fair_lead,
     fair_lead_above, fair_lead_ns, fair_leave, fair_place, fair_preempts, fair_slice,
 };

@@ -32,6 +32,7 @@ struct Row {
     comes: cosched_place,
     clock: cosched_share_clock,
     loan: cosched_loan,
+    urgent: cosched_loan,
     lead: i64,
     ns: u64,
     effective: u64,
@@ -62,7 +63,8 @@ impl differential::Row for Row {
             waits,
             comes,
             clock: cosched_share_clock { ns: number(1 << 50), at_ns },
-            loan: cosched_loan { boosted_ns: number(1 << 30), starving: number(2) as u32, reserved: 0 },
+            loan: cosched_loan { ahead_ns: number(1 << 30), starving: number(2) as u32, reserved: 0 },
+            urgent: cosched_loan { ahead_ns: number(1 << 26), starving: number(2) as u32, reserved: 0 },
             lead,
             ns: number(1 << 30),
             effective: number(1 << 24),
@@ -99,13 +101,14 @@ impl differential::Row for Row {
         native::fair_leave(order, &mut self.waits);
         native::account_advance(&mut self.clock, sum, now_ns);
         native::account_loan(&mut self.loan, &policy, flag, ns);
+        native::account_urgent(&mut self.urgent, flag, ns);
         native::account_describe(&mut self.demand, lead, effective, sum, nr, flag);
         self
     }
 
     fn bytes(&mut self) -> &mut [u8] {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>();
-        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 2 * 8 + 7 * 8 + 9 * 8) };
+        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 9 * 8) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
@@ -123,6 +126,8 @@ impl differential::Row for Row {
             ("keep credit", self.waits.vtime == before.waits.vtime),
             ("starve", self.loan.starving > before.loan.starving),
             ("starve no more", self.loan.starving < before.loan.starving),
+            ("hold kernel threads back", self.urgent.starving > before.urgent.starving),
+            ("hold them back no more", self.urgent.starving < before.urgent.starving),
             ("lead", self.demand.receiver_ran_ns > self.demand.running_ran_ns),
             ("lag", self.demand.receiver_ran_ns < self.demand.running_ran_ns),
         ]

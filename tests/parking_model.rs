@@ -2,7 +2,7 @@
 //! Claim: no message is lost on a task that is parked because it polls in vain, and nobody else is parked.
 //!
 //! A model of what goes on between the CPU that parks a task and the CPU where messages for it arrive (bpf/park.bpf.h,
-//! bpf/demand.bpf.h), with the names of there. loom runs it in every order that the C11 memory model allows, with four
+//! bpf/demand.bpf.h, bpf/queues.bpf.h), with the names of there. loom runs it in every order that the C11 memory model allows, with four
 //! involuntary switches at most, or three where two messages arrive, for every `Story` and both answers of the gate.
 //!
 //! The main thread does what is done under the lock of the runqueue that the task is on. The other thread is a softirq,
@@ -77,8 +77,9 @@ struct Shared {
     park: AtomicUsize,
     boost: AtomicUsize,
     cpu: AtomicUsize,
-    demand: [AtomicUsize; 2],
-    unpark: [AtomicUsize; 2],
+    /// A place in it is the task's, or empty.
+    boxes: [AtomicUsize; 2],
+    posted: [AtomicUsize; 2],
 }
 
 impl Shared {
@@ -103,12 +104,20 @@ impl Shared {
         if read(&self.state) != TASK_QUEUED || read(&self.boost) == 1 {
             return;
         }
+        let parked = self.park.compare_exchange(PARK_PARKED, PARK_UNPARK, AcqRel, Relaxed).is_ok();
         if granted {
             write(&self.boost, 1);
-            exchange(&self.demand[self.cpu_now(cpu)], 1);
-        } else if self.park.compare_exchange(PARK_PARKED, PARK_UNPARK, AcqRel, Relaxed).is_ok() {
-            exchange(&self.unpark[self.cpu_now(cpu)], 1);
         }
+        if granted || parked {
+            self.post(self.cpu_now(cpu));
+        }
+    }
+
+    fn post(&self, cpu: usize) {
+        if read(&self.boxes[cpu]) == 0 {
+            exchange(&self.boxes[cpu], 1);
+        }
+        exchange(&self.posted[cpu], 1);
     }
 
     /// Where the task is that has just been marked. It was on `cpu`.
@@ -123,12 +132,14 @@ impl Shared {
 struct Locked {
     shared: Arc<Shared>,
     queue: Option<usize>,
+    /// It is in the queue of those that go first.
+    granted: bool,
 }
 
 impl Locked {
     fn running(&mut self, cpu: usize) {
         let shared = &self.shared;
-        self.queue = None;
+        (self.queue, self.granted) = (None, false);
         write(&shared.cpu, cpu);
         write(&shared.boost, 0);
         write(&shared.park, PARK_NONE);
@@ -151,6 +162,7 @@ impl Locked {
 
     fn enqueue(&mut self, cpu: usize) {
         self.queue = Some(cpu);
+        self.granted = read(&self.shared.boost) == 1;
         write(&self.shared.cpu, cpu);
         if read(&self.shared.park) != PARK_WANTED || !self.park() {
             write(&self.shared.park, PARK_NONE);
@@ -169,12 +181,21 @@ impl Locked {
     fn dispatch(&mut self) {
         let shared = self.shared.clone();
         let Some(cpu) = self.queue else { return };
-        if exchange(&shared.unpark[cpu], 0) == 1 && read(&shared.park) == PARK_UNPARK {
-            write(&shared.park, PARK_NONE);
+        if exchange(&shared.posted[cpu], 0) == 1 && exchange(&shared.boxes[cpu], 0) == 1 {
+            self.sort_marked(cpu);
         }
-        if exchange(&shared.demand[cpu], 0) == 1 && read(&shared.boost) == 1 {
+        if self.granted {
             self.running(cpu);
         }
+    }
+
+    fn sort_marked(&mut self, cpu: usize) {
+        let shared = &self.shared;
+        if read(&shared.state) != TASK_QUEUED || read(&shared.cpu) != cpu {
+            return;
+        }
+        write(&shared.park, PARK_NONE);
+        self.granted = read(&shared.boost) == 1;
     }
 
     fn tell(&mut self, story: Story, softirq: JoinHandle<()>) {
@@ -211,7 +232,7 @@ fn check(without: Option<Rule>, arrivals: usize, preemptions: usize) {
         for grants in 0..1 << arrivals {
             model.check(move || {
                 let shared = Arc::new(Shared { without, ..Default::default() });
-                let mut task = Locked { shared: shared.clone(), queue: None };
+                let mut task = Locked { shared: shared.clone(), queue: None, granted: false };
                 task.run(0);
                 let arrive = move |n| shared.demand_on_arrival(grants >> n & 1 == 1);
                 task.tell(story, spawn(move || (0..arrivals).for_each(arrive)));

@@ -105,6 +105,7 @@ struct fair_row {
 	struct cosched_place waits, comes;	/* one that is in the order, and one that is not */
 	struct cosched_share_clock clock;
 	struct cosched_loan loan;
+	struct cosched_loan urgent;
 	s64 lead;
 	u64 ns, effective, sum, now_ns;
 	u32 weight, nr;
@@ -137,6 +138,7 @@ int fair_row(struct fair_row *context)
 	fair_leave(&fair.order, &fair.waits);
 	account_advance(&fair.clock, fair.sum, fair.now_ns);
 	account_loan(&fair.loan, &fair.policy, fair.flag != 0, fair.ns);
+	account_urgent(&fair.urgent, fair.flag != 0, fair.ns);
 	account_describe(&fair.demand, fair.lead, fair.effective, fair.sum, fair.nr, fair.flag != 0);
 	*context = fair;
 	return 0;

@@ -22,6 +22,7 @@ unsafe extern "C" {
     fn cosched_native_account_share(ns: u64, effective: u64) -> u64;
     fn cosched_native_account_awaited(ns: u64, effective: u64, sum: u64) -> u64;
     fn cosched_native_account_loan(loan: *mut Loan, policy: *const Policy, boosted: i32, ran_ns: u64);
+    fn cosched_native_account_urgent(loan: *mut Loan, kthread: i32, ran_ns: u64);
     fn cosched_native_account_describe(demand: *mut Demand, lead: i64, effective: u64, sum: u64, nr: u32, counts: i32);
 }
 
@@ -32,7 +33,7 @@ pub const NEW_PLACE: Place = Place { vtime: 0, weight: 0 };
 /// At time 0.
 pub const NEW_SHARE_CLOCK: ShareClock = ShareClock { ns: 0, at_ns: 0 };
 /// Nothing was borrowed.
-pub const NEW_LOAN: Loan = Loan { boosted_ns: 0, starving: 0, reserved: 0 };
+pub const NEW_LOAN: Loan = Loan { ahead_ns: 0, starving: 0, reserved: 0 };
 
 /// `place` is runnable from now on, where it stands, with this weight, of which 0 counts as 1. It must not be in the
 /// order yet.
@@ -137,6 +138,12 @@ pub fn account_awaited(ns: u64, effective: u64, sum: u64) -> u64 {
 pub fn account_loan(loan: &mut Loan, policy: &Policy, boosted: bool, ran_ns: u64) {
     // SAFETY: changes its first argument and reads the second.
     unsafe { cosched_native_account_loan(loan, policy, i32::from(boosted), ran_ns) }
+}
+
+/// A kernel thread has run for `ran_ns`, or a task of a user.
+pub fn account_urgent(loan: &mut Loan, kthread: bool, ran_ns: u64) {
+    // SAFETY: changes its first argument.
+    unsafe { cosched_native_account_urgent(loan, i32::from(kthread), ran_ns) }
 }
 
 /// Tells a gate how the receiver stands; `counts`: its weight is among those that sum up to `sum`.

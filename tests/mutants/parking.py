@@ -12,8 +12,8 @@ MODEL = os.path.join(builds.ROOT, "tests", "parking_model.rs")
 # Nothing loops here, but with fewer barriers there are more orders to try.
 LONGEST_S = 1800
 # What the CPUs do. Who looks whether that was right, and when, is the claim and stays as it is.
-PROTOCOL = re.compile(r"^( *)fn (exchange|demand_on_arrival|cpu_now|running|run|stopping|enqueue|park|dispatch)\(",
-                      re.MULTILINE)
+PROTOCOL = re.compile(r"^( *)fn (exchange|demand_on_arrival|post|cpu_now|running|run|stopping|enqueue|park|dispatch|"
+                      r"sort_marked)\(", re.MULTILINE)
 # Rules that the model can do without on purpose are not without them here.
 SWITCHES = re.compile(r"has\(\w+\)")
 

@@ -6,6 +6,8 @@
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
 //                                 is, us
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
+//   loads exits N MIB             N processes, each with so much memory, are killed at once. Prints how long it takes until they
+//                                 are gone, and the longest that one which computes meanwhile did not run, ms
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -172,6 +174,41 @@ static void crowd(int n, int64_t seconds)
 		;
 }
 
+static void exits(int n, size_t bytes)
+{
+	pid_t pids[n];
+	int64_t longest = 0, killed, seen, t;
+	int left = n;
+
+	for (int i = 0; i < n; i++) {
+		pids[i] = child();
+		if (pids[i])
+			continue;
+		char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (memory == MAP_FAILED)
+			fail("mmap");
+		madvise(memory, bytes, MADV_NOHUGEPAGE);
+		for (size_t j = 0; j < bytes; j += 4096)
+			memory[j] = 1;
+		raise(SIGSTOP);
+	}
+	for (int i = 0; i < n; i++)
+		waitpid(pids[i], NULL, WUNTRACED);
+	killed = seen = now();
+	for (int i = 0; i < n; i++)
+		kill(pids[i], SIGKILL);
+	while (left > 0) {
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			left--;
+		t = now();
+		if (t - seen > longest)
+			longest = t - seen;
+		seen = t;
+	}
+	printf("%ld %ld\n", (long)((seen - killed) / NS_PER_MS), (long)(longest / NS_PER_MS));
+}
+
 static long number(char **args, int i, int count)
 {
 	char *end;
@@ -197,7 +234,9 @@ int main(int count, char **args)
 		wake(N(2) * NS_PER_MS, N(3));
 	else if (!strcmp(what, "crowd"))
 		crowd(N(2), N(3));
+	else if (!strcmp(what, "exits"))
+		exits(N(2), (size_t)N(3) << 20);
 	else
 		fprintf(stderr, "loads: no load '%s'\n", what);
-	return 2 * (strcmp(what, "wake") && strcmp(what, "crowd"));
+	return 2 * (strcmp(what, "wake") && strcmp(what, "crowd") && strcmp(what, "exits"));
 }

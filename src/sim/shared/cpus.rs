@@ -93,10 +93,10 @@ impl Shared<'_> {
     }
 
     fn moves(&mut self, slot: u32, from: usize, to: usize, now_ns: u64) {
-        let standing = self.cpus[from].node.local.leave(slot);
-        self.cpus[to].node.local.join(slot, standing);
         Self::advance_shares(&mut self.cpus[from], now_ns);
         Self::advance_shares(&mut self.cpus[to], now_ns);
+        let standing = self.cpus[from].node.local.leave(slot);
+        self.cpus[to].node.local.join(slot, standing);
         if !self.task(from, slot).sleeps() {
             let passed_ns = self.cpus[from].shares.ns - self.task(from, slot).share_seen;
             let share_ns = native::account_share(passed_ns, EFFECTIVE);

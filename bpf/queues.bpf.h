@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The queues of a CPU. A runnable task that does not run waits in one of five:
+ *
+ *	QUEUE_FREE	other CPUs may take it
+ *	QUEUE_PINNED	it may run on this CPU only
+ *	QUEUE_ASKED	its demand was denied, or it gives hints: the gate is asked whenever the CPU looks for work
+ *	QUEUE_GRANTED	the gate has granted it a boost: it goes first
+ *	QUEUE_PARKED	it polls in vain, and waits for a message (park.bpf.h)
+ *
+ * The first four have one order, by key (fair.bpf.h), so the next task is at the head of one of them. The parked tasks
+ * stand in the order in which the CPU looks at them. So whatever a CPU looks for is at a head. Nothing walks through a
+ * queue: a look at tasks that may or may not do goes over a few at most, and leaves the rest to the next look.
+ *
+ * Only ops.dispatch() may move a task from one queue to another. A hook that grants a boost, or that finds a message for
+ * a parked task, marks the task and leaves its id in the box of its CPU. The CPU sorts what is in the box before it looks
+ * for work. If the box is full the mark stays with the task, which has its turn in the fair order: a boost is lost, and
+ * no message.
+ */
+#ifndef COSCHED_QUEUES_BPF_H
+#define COSCHED_QUEUES_BPF_H
+
+enum queue {
+	QUEUE_FREE,
+	QUEUE_PINNED,
+	QUEUE_ASKED,
+	QUEUE_GRANTED,
+	NR_ORDERED,		/* the queues above make up the fair order */
+	QUEUE_PARKED = NR_ORDERED,
+	NR_QUEUES,
+};
+
+enum {
+	MAX_LOOKS	= 16,	/* tasks that one look goes over, of those that may or may not do */
+	MAX_ASKED	= 4,	/* times that the gate is asked again in one dispatch: an answer costs a walk up the tree */
+};
+
+/* The id that the kernel knows @queue of @cpu by. */
+static u64 queue_id(s32 cpu, u32 queue)
+{
+	return (u64)queue << 16 | cpu;
+}
+
+/* What @cpu runs next in the fair order is at the head of this queue; NR_ORDERED: nothing waits. @key: of that task. */
+static u32 first_queue(s32 cpu, u64 *key)
+{
+	u32 queue, first = NR_ORDERED;
+
+	for (queue = 0; queue < NR_ORDERED; queue++) {
+		struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, queue));
+
+		if (!p || (first != NR_ORDERED && (s64)(p->scx.dsq_vtime - *key) >= 0))
+			continue;
+		first = queue;
+		*key = p->scx.dsq_vtime;
+	}
+	return first;
+}
+
+/* Does anything wait on @cpu that is not parked? */
+static bool is_wanted(s32 cpu)
+{
+	u32 queue;
+
+	for (queue = 0; queue < NR_ORDERED; queue++)
+		if (scx_bpf_dsq_nr_queued(queue_id(cpu, queue)) > 0)
+			return true;
+	return false;
+}
+
+/* A place behind all in the order of @cpu, or @key if that is further behind. */
+static u64 behind_all(s32 cpu, u64 key)
+{
+	struct task_struct *p;
+	u32 queue;
+
+	bpf_for(queue, 0, NR_ORDERED) {
+		bpf_for_each(scx_dsq, p, queue_id(cpu, queue), SCX_DSQ_ITER_REV) {
+			if ((s64)(p->scx.dsq_vtime - key) >= 0)
+				key = p->scx.dsq_vtime + 1;
+			break;
+		}
+	}
+	return key;
+}
+
+/*
+ * Which CPUs may have something that others can take, so that one that goes idle need not look at all of them. Written
+ * when there is something again and when somebody finds nothing, not at each enqueue.
+ */
+u64 queued_cpus[COSCHED_MAX_CPUS / 64];
+
+static u64 *queued_word(s32 cpu)
+{
+	return &queued_cpus[cpu / 64 & (COSCHED_MAX_CPUS / 64 - 1)];
+}
+
+static bool is_queued(s32 cpu)
+{
+	return READ_ONCE(*queued_word(cpu)) & 1ULL << (cpu & 63);
+}
+
+/* A task has been put into @queue of @cpu. */
+static void note_queued(s32 cpu, u32 queue)
+{
+	if (queue == QUEUE_PINNED)
+		return;
+	full_barrier();		/* between the queue and the bit, as in note_empty() */
+	if (!is_queued(cpu))
+		__sync_fetch_and_or(queued_word(cpu), 1ULL << (cpu & 63));
+}
+
+static bool has_movable(s32 cpu)
+{
+	return scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_FREE)) > 0 ||
+	       scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_ASKED)) > 0 ||
+	       scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_GRANTED)) > 0;
+}
+
+/* Somebody has found nothing to take on @cpu. What is queued right now is noted again. */
+static void note_empty(s32 cpu)
+{
+	if (!is_queued(cpu) || has_movable(cpu))
+		return;
+	__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
+	if (has_movable(cpu))
+		note_queued(cpu, QUEUE_FREE);
+}
+
+static bool any_queued(void)
+{
+	u32 i;
+
+	for (i = 0; i < COSCHED_MAX_CPUS / 64 && i * 64 < nr_cpu_ids; i++)
+		if (READ_ONCE(queued_cpus[i]))
+			return true;
+	return false;
+}
+
+/* The queue that @p is to wait in, which is not parked. */
+static u32 queue_for(const struct task_struct *p, const struct task_ctx *tctx)
+{
+	if (tctx->boost)
+		return QUEUE_GRANTED;
+	if (tctx->denied || tctx->hint_page)
+		return QUEUE_ASKED;
+	/* A row of a gang is looked for in one queue (gang.bpf.h). */
+	if (current_policy()->arrival == COSCHED_ARRIVAL_GANG)
+		return QUEUE_FREE;
+	return p->nr_cpus_allowed == 1 || is_migration_disabled(p) ? QUEUE_PINNED : QUEUE_FREE;
+}
+
+/* Where @tctx stands in @queue. */
+static u64 place_in(const struct task_ctx *tctx, u32 queue)
+{
+	return queue == QUEUE_PARKED ? tctx->looked_at : tctx->key;
+}
+
+/* Has @p, which is being enqueued, wait for its CPU in @queue. */
+static void insert(struct task_struct *p, struct task_ctx *tctx, u32 queue, u64 slice_ns, u64 enq_flags)
+{
+	tctx->queue = queue;
+	scx_bpf_dsq_insert_vtime(p, queue_id(tctx->cpu, queue), slice_ns, place_in(tctx, queue), enq_flags);
+	if (queue < NR_ORDERED)
+		note_queued(tctx->cpu, queue);
+}
+
+/*
+ * Moves @p, which waits on @cpu, to its place in @queue. Its slice is @slice_ns from now on; 0: what it was. An iterator
+ * moves any task of its queue, so this takes no walk. Does nothing if @p has left meanwhile. A global function: it is
+ * verified once.
+ */
+__noinline int move_to_queue(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull, s32 cpu,
+			     u32 queue, u64 slice_ns)
+{
+	struct task_struct *first;
+	bool moved = false;
+
+	bpf_for_each(scx_dsq, first, queue_id(cpu, tctx->queue), 0) {
+		if (slice_ns)
+			scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_ns);
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, place_in(tctx, queue));
+		moved = scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, queue_id(cpu, queue), 0);
+		break;
+	}
+	if (!moved)
+		return false;
+	tctx->queue = queue;
+	if (queue < NR_ORDERED)
+		note_queued(cpu, queue);
+	return true;
+}
+
+/* Leaves the task of @id in the box of @cctx's CPU. False if the box is full. */
+static bool post(struct cpu_ctx *cctx, u64 id)
+{
+	u32 i;
+
+	bpf_for(i, 0, CPU_BOX) {
+		u64 *place = MEMBER_VPTR(cctx->box, [(id + i) & (CPU_BOX - 1)]);
+
+		if (!place)
+			return false;
+		if (READ_ONCE(*place) != id && __sync_val_compare_and_swap(place, 0, id) != 0)
+			continue;
+		__sync_lock_test_and_set(&cctx->posted, 1);	/* after the place is filled: a full barrier */
+		return true;
+	}
+	count(COSCHED_COUNTER_boxes_full);
+	return false;
+}
+
+#endif
