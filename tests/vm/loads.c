@@ -6,9 +6,11 @@
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
 //                                 is, us
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
+//   loads threads N               N threads that compute, for ever. Says "ready" when all of them do
 //   loads exits N MIB             N processes, each with so much memory, are killed at once. Prints how long it takes until they
 //                                 are gone, and the longest that one which computes meanwhile did not run, ms
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -174,6 +176,37 @@ static void crowd(int n, int64_t seconds)
 		;
 }
 
+static int64_t threads_begin;
+
+static void *compute_for_ever(void *unused)
+{
+	sleep_until(threads_begin);
+	for (;;)
+		;
+	return unused;
+}
+
+static void threads(int n)
+{
+	pthread_attr_t small;
+	pthread_t thread;
+
+	// They would keep the next one from being made.
+	threads_begin = now() + NS_PER_S + n * NS_PER_MS;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 16384);
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&thread, &small, compute_for_ever, NULL))
+			fail("pthread_create");
+	if (now() > threads_begin) {
+		fprintf(stderr, "loads: %d threads took too long to make\n", n);
+		exit(1);
+	}
+	sleep_until(threads_begin);
+	puts("ready");
+	pause();
+}
+
 static void exits(int n, size_t bytes)
 {
 	pid_t pids[n];
@@ -234,6 +267,8 @@ int main(int count, char **args)
 		wake(N(2) * NS_PER_MS, N(3));
 	else if (!strcmp(what, "crowd"))
 		crowd(N(2), N(3));
+	else if (!strcmp(what, "threads"))
+		threads(N(2));
 	else if (!strcmp(what, "exits"))
 		exits(N(2), (size_t)N(3) << 20);
 	else
