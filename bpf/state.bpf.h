@@ -2,10 +2,14 @@
 /*
  * All state of the scheduler: what it knows of a CPU (cpu.bpf.h), of a task and of an endpoint.
  *
- * Who writes what: a CPU's context is written under that CPU's runqueue lock, apart from @demand, @nr_runnable and
- * @newcomers, which others change atomically. Others read the rest without a lock; a stale value costs a wrong decision
- * about one boost and nothing else. A task's place is written under the lock of its order (groups.bpf.h), what else it
- * has for the fair order under that of the runqueue that it is on, and its demand fields atomically.
+ * Who writes what: a CPU's context is written under that CPU's runqueue lock. The exceptions are written by hooks on any
+ * CPU: @nr_runnable, @newcomers, @spin and the box atomically, @messages and @arrived as plain words, which may lose a
+ * change to another one made at the same moment. Others read all of it without a lock: a stale value costs a wrong
+ * decision about one boost and nothing else.
+ *
+ * A task's place is written under the lock of its order (groups.bpf.h), what else it has for the fair order under the
+ * lock of the runqueue that it is on. Of its demand, @state, @park and @endpoints are written atomically. The other marks
+ * are plain words that a hook sets while the task waits, and that its CPU clears when it runs.
  */
 #ifndef COSCHED_STATE_BPF_H
 #define COSCHED_STATE_BPF_H

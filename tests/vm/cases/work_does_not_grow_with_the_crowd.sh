@@ -30,7 +30,7 @@ for crowd in 10 100 1000 10000; do
 	exec 8< <(taskset -c 0 "$LOADS" threads $crowd)
 	crowd_pid=$!
 	read -r _ <&8
-	sleep 2
+	sleep 1
 	denied_before=$(scx_cosched status --json | jq '.denied | add')
 	parks_before=$(counter parks)
 	costs
