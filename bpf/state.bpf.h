@@ -53,12 +53,15 @@ static bool stop_spin(struct cpu_ctx *cctx)
 	       __sync_val_compare_and_swap(&cctx->spin, SPIN_ON, SPIN_STOP) == SPIN_ON;
 }
 
-/* On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. */
+/*
+ * On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. An exchange,
+ * since clang leaves out the fetch of a __sync_fetch_and_add() whose result is not used, and arm64 orders nothing then.
+ */
 static void full_barrier(void)
 {
 	u32 own = 0;
 
-	__sync_fetch_and_add(&own, 1);
+	__sync_lock_test_and_set(&own, 1);
 }
 
 /*
@@ -90,6 +93,7 @@ static void note_empty(s32 cpu)
 	if (!is_queued(cpu))
 		return;
 	__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
+	full_barrier();
 	if (scx_bpf_dsq_nr_queued(cpu) > 0)
 		note_queued(cpu);
 }
