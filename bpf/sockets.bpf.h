@@ -126,8 +126,8 @@ static void message_arrived(struct sock *sk)
 SEC("fentry/sock_def_readable")
 int BPF_PROG(on_readable, struct sock *sk)
 {
-	/* The owner of the lock works off its own backlog: on_tcp_backlog was told of this before. */
-	if (is_unix(sk) || sk->sk_lock.owned)
+	/* The owner of a stream's lock works off its own backlog: on_tcp_backlog was told of this before. */
+	if (is_unix(sk) || (sk->sk_lock.owned && sk->sk_protocol == IPPROTO_TCP))
 		return 0;
 	message_arrived(sk);
 	return 0;
