@@ -68,10 +68,13 @@ static bool arrived_coscheduled(const struct endpoint *ep, u64 addr, enum cosche
 static void note_arrival(struct task_ctx *tctx, struct endpoint *ep, u64 addr)
 {
 	struct cpu_ctx *cctx = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
+	u64 number = 0;
 
 	tctx->pending++;
 	ep->cpu = tctx->cpu;
-	remember_endpoint(tctx, addr);
+	/* The verifier hands no pointer over as a number, unless it has been read as one. */
+	bpf_probe_read_kernel(&number, sizeof(number), &addr);
+	remember_endpoint(tctx, number);
 	if (!cctx || cctx->curr_id != ep->receiver)
 		return;
 	cctx->arrived = addr;

@@ -127,7 +127,8 @@ enum park {
 	PARK_UNPARK,		/* one has come, or it is to look again: it gets its place in the order back */
 };
 
-#define TASK_ENDPOINTS 4
+#define TASK_ENDPOINTS	32
+#define FIRST_ENDPOINTS	4	/* the others are for messages that come while there is one in each of these */
 
 struct task_ctx {
 	/* The fair order. */
@@ -157,7 +158,7 @@ struct task_ctx {
 
 	/* Demand. */
 	u64 endpoints[TASK_ENDPOINTS];	/* addresses of endpoints where messages for it arrived lately */
-	u32 more_endpoints;	/* there were more that held a message than places to remember them */
+	u32 more_endpoints;	/* messages that went to the further places; 0: these are empty, or it has slept since */
 	u32 state;		/* enum task_state */
 	u32 boost;		/* enum boost: waits in the queue to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */

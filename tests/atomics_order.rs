@@ -14,7 +14,7 @@ const OBJECTS: [(&str, &[u8]); 2] = [
 ];
 
 /// What counts, and orders nothing; or has a full_barrier() on the side where order matters.
-const COUNTS: [&str; 5] = ["nr_runnable", "newcomers", "hinted_threads", "told", "queued_word"];
+const COUNTS: [&str; 6] = ["nr_runnable", "newcomers", "hinted_threads", "told", "more_endpoints", "queued_word"];
 
 const ATOMIC_U64: u8 = 0xdb;
 const ATOMIC_U32: u8 = 0xc3;
