@@ -30,6 +30,7 @@ use log::{info, warn};
 
 use crate::bpf::intf;
 use crate::hooks::HookStates;
+use crate::loading::lru_entries;
 use crate::report::one_line;
 use settings::WireSettings;
 
@@ -45,6 +46,8 @@ const XDP: &str = "on_xdp";
 const TC: &str = "on_udp";
 /// The maps that the scheduler takes over, by their names in both objects.
 const SHARED: [&str; 4] = ["cpu_ctxs", "cpu_stats", "wire_notes", "wire_datagrams"];
+/// Those that drop what was used least lately.
+const DROPPING: [&str; 3] = ["wire_notes", "wire_datagrams", "wire_told"];
 
 // SAFETY: integers without padding.
 unsafe impl aya::Pod for intf::cosched_wire_key {}
@@ -76,7 +79,12 @@ impl Wire {
     /// If the kernel does not take them at all.
     pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Result<Wire> {
         let key = settings.key.map_or(key::NO_KEY, key::Key::to_bpf);
-        let mut ebpf = EbpfLoader::new().override_global("wire_key", &key, true).load(OBJECT)?;
+        let mut loader = EbpfLoader::new();
+        loader.override_global("wire_key", &key, true);
+        for name in DROPPING {
+            loader.map_max_entries(name, lru_entries(intf::COSCHED_WIRE_CONNECTIONS));
+        }
+        let mut ebpf = loader.load(OBJECT)?;
         believe(&mut ebpf, settings)?;
         let sock_ops = match attach_sock_ops(&mut ebpf, cgroup_root) {
             Ok(()) => true,
