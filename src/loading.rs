@@ -158,6 +158,7 @@ fn share_maps(skel: &mut OpenBpfSkel<'_>, wire: Option<&Wire>) -> Result<()> {
     let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
     rodata.wire_on = 1;
     rodata.node_number = wire.node_number();
+    rodata.wire_namespace = wire.namespace();
     for (name, fd) in wire.maps()? {
         let mut maps = skel.open_object_mut().maps_mut();
         let mut map = maps.find(|map| map.name() == name).with_context(|| format!("the object has no map {name}"))?;

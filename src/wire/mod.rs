@@ -14,7 +14,9 @@ pub mod settings;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -35,6 +37,9 @@ use crate::report::one_line;
 use settings::WireSettings;
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wire.bpf.o"));
+
+/// On all architectures that sched_ext is on.
+const SO_NETNS_COOKIE: libc::c_int = 71;
 
 /// How often to see whether an interface has come or gone.
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(2);
@@ -65,6 +70,7 @@ struct Watched {
 /// The programs that put epochs on the wire and take them off.
 pub struct Wire {
     settings: WireSettings,
+    namespace: u64,
     ebpf: Ebpf,
     sock_ops: bool,
     interfaces: BTreeMap<String, Watched>,
@@ -80,7 +86,8 @@ impl Wire {
     pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Result<Wire> {
         let key = settings.key.map_or(key::NO_KEY, key::Key::to_bpf);
         let mut loader = EbpfLoader::new();
-        loader.override_global("wire_key", &key, true);
+        let namespace = namespace_cookie().context("cannot tell this network namespace from others")?;
+        loader.override_global("wire_key", &key, true).override_global("wire_namespace", &namespace, true);
         for name in DROPPING {
             loader.map_max_entries(name, lru_entries(intf::COSCHED_WIRE_CONNECTIONS));
         }
@@ -98,7 +105,8 @@ impl Wire {
             }
         };
         let interfaces = BTreeMap::new();
-        let mut wire = Wire { settings: settings.clone(), ebpf, sock_ops, interfaces, looked_at: Instant::now() };
+        let mut wire =
+            Wire { settings: settings.clone(), namespace, ebpf, sock_ops, interfaces, looked_at: Instant::now() };
         if !settings.interfaces.is_empty() {
             if let Err(error) = program::<Xdp>(&mut wire.ebpf, XDP).and_then(|xdp| Ok(xdp.load()?)) {
                 warn!("{XDP} does not load: {}", one_line(&format!("{error:#}")));
@@ -122,6 +130,11 @@ impl Wire {
     /// The number of this node's first CPU.
     pub fn node_number(&self) -> u32 {
         self.settings.node_number
+    }
+
+    /// The network namespace whose sockets are told and believed, as the kernel numbers it.
+    pub fn namespace(&self) -> u64 {
+        self.namespace
     }
 
     /// Which programs are attached where, and which are not.
@@ -220,6 +233,18 @@ pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Option<Wire>
 pub fn states(wire: Option<&Wire>) -> HookStates {
     let none = || HookStates { missing: vec![SOCK_OPS.into(), XDP.into(), TC.into()], ..HookStates::default() };
     wire.map_or_else(none, Wire::states)
+}
+
+/// How the kernel numbers the network namespace of this thread.
+fn namespace_cookie() -> io::Result<u64> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let (mut cookie, mut length) = (0u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: the pointers are valid for the call, which writes as many bytes as the cookie has.
+    let result = unsafe {
+        let (to, length) = ((&raw mut cookie).cast(), &raw mut length);
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_NETNS_COOKIE, to, length)
+    };
+    if result == 0 { Ok(cookie) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The number of the interface of that name, if there is one.
