@@ -202,4 +202,12 @@ fn epochs_cross_the_loopback() {
     let rig = Rig::new(&peers, &["no_such_if"], None);
     assert_eq!(rig.wire.states().missing, ["on_xdp:no_such_if", "on_udp:no_such_if"]);
     takes_an_epoch_along(&rig, "127.77.0.1", "127.77.1.1", false);
+    drop(rig);
+
+    // So is one whose packets begin with no Ethernet header.
+    let tunnel = |action| Command::new("ip").args(["tuntap", action, "dev", "cosched_tun", "mode", "tun"]).status();
+    assert!(tunnel("add").unwrap().success());
+    let missing = Rig::new(&peers, &["cosched_tun"], None).wire.states().missing;
+    assert!(tunnel("del").unwrap().success());
+    assert_eq!(missing, ["on_xdp:cosched_tun", "on_udp:cosched_tun"]);
 }

@@ -196,6 +196,14 @@ impl Wire {
     }
 
     fn watch(&mut self, name: String, index: u32) {
+        if !is_ethernet(&name) {
+            warn!(
+                "{XDP} and {TC} read Ethernet headers, which packets of {name} do not have: epochs are read there when TCP \
+                 takes a segment up, and none of datagrams"
+            );
+            self.interfaces.insert(name, Watched { index, xdp: None, tc: None });
+            return;
+        }
         let xdp = match attach_xdp(&mut self.ebpf, index) {
             Ok((link, mode)) => {
                 info!("{XDP} is on interface {name}, {mode} mode");
@@ -250,6 +258,13 @@ fn namespace_cookie() -> io::Result<u64> {
 /// The number of the interface of that name, if there is one.
 fn index_of(name: &str) -> Option<u32> {
     nix::net::if_::if_nametoindex(name).ok()
+}
+
+/// Whether packets of an interface begin with an Ethernet header, as far as is known.
+fn is_ethernet(name: &str) -> bool {
+    let kind = std::fs::read_to_string(format!("/sys/class/net/{name}/type"));
+    // ARPHRD_ETHER and ARPHRD_LOOPBACK.
+    kind.map_or(true, |kind| matches!(kind.trim_end(), "1" | "772"))
 }
 
 fn program<'a, P>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut P>

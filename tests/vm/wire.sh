@@ -9,8 +9,8 @@ trap 'ip netns delete afar 2>/dev/null || true' EXIT
 # loop: the addresses of the loopback interface that messages go between. A scheduler tells and believes the sockets of
 # its own network namespace alone, so both ends are there.
 loop() {
-	ip address add fd77:1::1/128 dev lo
-	ip address add fd77:1::2/128 dev lo
+	ip address replace fd77:1::1/128 dev lo
+	ip address replace fd77:1::2/128 dev lo
 }
 
 # join: another network namespace, and a wire to it
