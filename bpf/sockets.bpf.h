@@ -110,7 +110,7 @@ static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_
 	bpf_task_release(p);
 }
 
-/* What is known of @sk; NULL: nothing. A socket that no hook has seen becomes known once a look finds a task reading it. */
+/* What is known of @sk; NULL: nothing. A socket that no hook has seen is known once a look finds a task reading it. */
 static struct endpoint *endpoint_of(struct sock *sk)
 {
 	struct endpoint *ep = bpf_sk_storage_get(&endpoints, sk, NULL, 0);
@@ -236,9 +236,9 @@ int BPF_PROG(on_unix_accept, struct socket *sock, struct socket *newsock)
 }
 
 /*
- * Run over all open files once the hooks are attached, for sockets that were there before: a task that has one open will
- * read it. If several have, the last one counts, since a process that leaves a connection to its child often keeps it
- * open. Should another task read it, that shows as at any other socket.
+ * Run over all open files once the hooks are attached, for sockets that were there before: a task that has one open
+ * will read it. If several have it open, the last one counts, since a process that leaves a connection to its child
+ * often keeps it open. If another task reads it, that shows as at any other socket.
  */
 SEC("iter/task_file")
 int find_receivers(struct bpf_iter__task_file *ctx)

@@ -54,8 +54,9 @@ static bool stop_spin(struct cpu_ctx *cctx)
 }
 
 /*
- * On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. An exchange,
- * since clang leaves out the fetch of a __sync_fetch_and_add() whose result is not used, and arm64 orders nothing then.
+ * On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. It is an
+ * exchange, since clang leaves the fetch out of a __sync_fetch_and_add() whose result is not used, and arm64 orders
+ * nothing then.
  */
 static void full_barrier(void)
 {
@@ -158,7 +159,7 @@ struct task_ctx {
 
 	/* Demand. */
 	u64 endpoints[TASK_ENDPOINTS];	/* addresses of endpoints where messages for it arrived lately */
-	u32 more_endpoints;	/* messages that went to the further places; 0: these are empty, or it has slept since */
+	u32 more_endpoints;	/* messages that went to the further places; 0: none is there, or it has slept */
 	u32 state;		/* enum task_state */
 	u32 boost;		/* enum boost: waits in the queue to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */

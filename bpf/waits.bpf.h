@@ -22,21 +22,21 @@
 #define MAX_SPIN_ROUNDS (4 << 20)	/* more than fit into the longest time that the loader allows */
 
 /*
- * However many other messages come meanwhile, a spin ends after so many times its time. A wait that ends in a sleep after
- * all has then cost a quarter more than the spin, for the time is no shorter than a sleep and a wake-up take. Without an
- * end, whoever feeds another socket of the task would have it keep its CPU until the tick.
+ * However many other messages come meanwhile, a spin ends after so many times its time. A measured time is as long as a
+ * sleep and a wake-up take, or longer: to sleep after so many of them makes the wait dearer by a quarter at most.
+ * Without an end, a process that feeds another socket of the task would have it keep its CPU until the tick.
  */
 #define LONGEST_SPIN	4
 
 /*
  * Has the current task a signal to see to, or to leave its CPU? No type tells the numbers of the flags that say so, and
- * they depend on the architecture and the kernel. But in each layout the lowest are reasons to see to something before the
- * task returns to user space, and nothing else:
+ * they depend on the architecture and the kernel. But in each layout the lowest flags are reasons to see to something
+ * before the task returns to user space, and nothing else:
  *
- *	bit		0		1		2		3		4
- *	x86		-		resume		signal		reschedule	single step, or lazily
- *	arm64		signal		reschedule	resume, or lazily
- *	both, generic	resume		signal		its task work	dying		reschedule
+ *	bit		0	1		2		3		4
+ *	x86		-	resume		signal		reschedule	step, or lazily
+ *	arm64		signal	reschedule	resume, lazily
+ *	both, generic	resume	signal		task work	dying		reschedule
  */
 static bool has_work(const struct task_struct *p)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Finds our option in a packet: Ethernet, IPv4 or IPv6, TCP or UDP. Everything else, among it fragments and IPv6 with
- * extension headers, is none of ours here, and left to sock_ops. What has a VLAN tag is of another network, where a peer's
- * address may be anybody's: its own interface can be looked at instead. Reads and changes nothing.
+ * extension headers, is none of ours here, and left to sock_ops. A packet with a VLAN tag is one of another network, in
+ * which a peer's address may be anybody's: its own interface can be looked at instead. Reads and changes nothing.
  */
 #ifndef COSCHED_WIRE_PACKET_BPF_H
 #define COSCHED_WIRE_PACKET_BPF_H

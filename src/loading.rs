@@ -128,8 +128,8 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     Ok(())
 }
 
-/// What a map that drops what was used least lately has to have room for, if it is to keep `wanted`: until Linux 6.16 each
-/// CPU keeps 128 free places for itself, whatever the size, and what is in use makes way for them.
+/// The size of a map that drops what was used least lately, if it is to keep `wanted`. Until Linux 6.16 each CPU keeps
+/// 128 free places for itself, whatever the size, and what is in use makes way for them.
 pub fn lru_entries(wanted: u32) -> u32 {
     lru_entries_of(wanted, *NR_CPU_IDS)
 }

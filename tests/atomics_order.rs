@@ -2,8 +2,8 @@
 //! Claim: every atomic instruction of the BPF objects whose order matters fetches, so that arm64 orders it too.
 //!
 //! clang leaves out the fetch of an atomic operation whose result nobody uses. x86 orders all of them; the JIT of arm64
-//! makes a plain store of one without a fetch, which orders nothing. What only counts may go without, and is named here by
-//! what its source line says. The lines are in the objects (.BTF.ext).
+//! makes a plain atomic store of one without a fetch, which orders nothing. What only counts may go without, and is
+//! named here by what its source line says. The lines are in the objects (.BTF.ext).
 
 use std::collections::BTreeMap;
 

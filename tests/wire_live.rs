@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Claim: on this machine's kernel, segments between two addresses take the epoch of the CPU that sends them along, and
-//! they are noted for the connection before the message is there; and who is no peer, or in another network namespace, is
-//! neither told nor believed.
+//! they are noted for the connection before the message is there; and who is no peer, or in another network namespace,
+//! is neither told nor believed.
 //!
 //! It needs root, BTF and cgroup v2, not sched_ext: the scheduler's part is tested in a VM. One test, since what it
 //! loads is attached to the whole machine.
@@ -119,7 +119,7 @@ fn takes_much_data_along(rig: &Rig, from: &str, to: &str) {
     drop(writer.join().unwrap());
 }
 
-/// Sockets of another network namespace, in which any user may own these addresses, are told nothing, and their end leaves
+/// Sockets of another network namespace, in which any user may own these addresses, are told nothing. Their end leaves
 /// alone what is noted of a connection here.
 fn leaves_other_namespaces_alone(rig: &Rig, from: &str, to: &str) {
     let (mut a, mut b) = connect(from, to);

@@ -198,8 +198,8 @@ impl Wire {
     fn watch(&mut self, name: String, index: u32) {
         if !is_ethernet(&name) {
             warn!(
-                "{XDP} and {TC} read Ethernet headers, which packets of {name} do not have: epochs are read there when TCP \
-                 takes a segment up, and none of datagrams"
+                "{XDP} and {TC} read Ethernet headers, which packets of {name} do not have: epochs are read there when \
+                 TCP takes a segment up, and none of datagrams"
             );
             self.interfaces.insert(name, Watched { index, xdp: None, tc: None });
             return;

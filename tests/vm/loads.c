@@ -6,9 +6,9 @@
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
 //                                 is, us
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
-//   loads pair WAIT FILE          a process on CPU 0 and one on CPU 1 that pass a message to and fro over TCP, and count round
-//                                 trips in FILE. Both receive as WAIT says: block; poll; spin, which receives again and again;
-//                                 or seldom, which computes for 0.2 ms between two receives
+//   loads pair WAIT FILE          a process on CPU 0 and one on CPU 1 that pass a message to and fro over TCP. Round
+//                                 trips are counted in FILE. Both receive as WAIT says: block; poll; spin, which asks
+//                                 again and again; or seldom, which computes for 0.2 ms between two receives
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

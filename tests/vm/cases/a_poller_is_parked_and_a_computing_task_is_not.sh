@@ -58,8 +58,8 @@ while True:
 	(( shares[0] >= 42 && shares[1] >= 42 ))
 }
 
-# has_many: a task that polls eight sockets, and has had a message in each of them at once, is parked when it has read them,
-# and has the next eight at once: long before it would look again.
+# has_many MOST: a task that polls eight sockets, and has had a message in each of them at once, is parked when it has
+# read them. It has MOST per cent of its CPU, and the next eight messages long before it would look again.
 has_many() {
 	python3 -IS - $longest <<'END' >"$tmp/many" &
 import os, select, signal, socket, sys, time

@@ -61,7 +61,7 @@ followed
 received 100 "${spinners[@]}"
 drop
 
-# A datagram is seen while its receiver holds the socket's lock, as it does while it puts together a long one of its own.
+# A datagram is seen while its receiver holds the socket's lock, as it does while it puts together a long one itself.
 udp() { scx_cosched status --json | jq .endpoint_arrivals.udp; }
 before=$(udp)
 python3 -IS -c '

@@ -74,8 +74,8 @@ print(round(statistics.median(times) * 1e6))')
 echo "a send on a socket whose reader spins takes $median us"
 (( median < 4000 )) || fail "a send had to wait for a reader that spins"
 
-# One that gets a signal while it spins sees to it at once. Each time it is a new process, since one that has spun in vain
-# does not spin the next time.
+# A task that gets a signal while it spins sees to it at once. Each time it is a new process, since a task that has spun
+# in vain does not spin the next time.
 for _ in 1 2 3; do
 	late=$(taskset -c 0 python3 -IS -c '
 import signal, socket, time
@@ -97,7 +97,7 @@ except Alarm:
 	(( late < 4000 )) || fail "a signal had to wait for the spin"
 done
 
-# A spin that goes on while other messages come for the task has an end: 4 * (2 * 100 + 2 * 50 + 200) us here, and the next
+# A spin that goes on while other messages come for the task has an end: 4 * (2 * 100 + 2 * 50 + 200) us here. The next
 # waits sleep at once.
 scx_cosched policy set --wait spin --spin conditional --latency-us 100 --overhead-us 50 --switch-us 200
 used=$(python3 -IS -c '
