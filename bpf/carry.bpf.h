@@ -139,9 +139,10 @@ __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 		carry_own(tctx);
 		return 0;
 	}
-	if (wire_on && is_known && sk->sk_protocol == IPPROTO_UDP)
+	is_known = is_known && wire_on && wire_is_here(sk);
+	if (is_known && sk->sk_protocol == IPPROTO_UDP)
 		note = bpf_map_lookup_elem(&wire_datagrams, &flow);
-	else if (wire_on && is_known && sk->sk_protocol == IPPROTO_TCP)
+	else if (is_known && sk->sk_protocol == IPPROTO_TCP)
 		note = bpf_map_lookup_elem(&wire_notes, &flow);
 	carry_noted(tctx, note);
 	return 0;

@@ -77,18 +77,40 @@ static bool owes_answer(u64 addr)
 	return is_socket(sk, addr) && sk->sk_protocol == IPPROTO_TCP && icsk->icsk_ack.pending & ICSK_ACK_SCHED;
 }
 
-/* Is what @test asks true of one of the endpoints that @tctx remembers? */
+/* Is what @test asks true of one of the endpoints that @tctx remembers first of all? */
 static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*test)(u64 addr))
 {
 	u32 i;
 
-	for (i = 0; i < TASK_ENDPOINTS; i++) {
+	for (i = 0; i < FIRST_ENDPOINTS; i++) {
 		u64 addr = READ_ONCE(tctx->endpoints[i]);
 
 		if (addr && test(addr))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Does one of the further endpoints of @tctx hold a message? If none does, they are not looked at again until a message
+ * arrives there. One that arrives right now has counted more_endpoints up, after its place was taken.
+ */
+static bool holds_more(const struct task_ctx *tctx)
+{
+	u32 *more = (u32 *)&tctx->more_endpoints;
+	u32 seen = READ_ONCE(*more), i;
+
+	if (!seen)
+		return false;
+	full_barrier();
+	bpf_for(i, FIRST_ENDPOINTS, TASK_ENDPOINTS) {
+		const u64 *place = MEMBER_VPTR(tctx->endpoints, [i]);
+		u64 addr = place ? READ_ONCE(*place) : 0;
+
+		if (addr && holds_message(addr))
+			return true;
+	}
+	return __sync_val_compare_and_swap(more, seen, 0) != seen;
 }
 
 /*
@@ -99,7 +121,7 @@ static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*tes
  */
 __noinline bool has_message(const struct task_ctx *tctx __arg_nonnull)
 {
-	return any_endpoint(tctx, holds_message) || tctx->more_endpoints || hints_message(tctx);
+	return any_endpoint(tctx, holds_message) || holds_more(tctx) || hints_message(tctx);
 }
 
 /* Has @tctx read a message that it has not answered? Ask when it is stopped: TCP forgets in some 40 ms. */
@@ -113,7 +135,7 @@ __noinline u32 streams_read(const struct task_ctx *tctx __arg_nonnull)
 {
 	u32 i, sum = 0;
 
-	for (i = 0; i < TASK_ENDPOINTS; i++) {
+	for (i = 0; i < FIRST_ENDPOINTS; i++) {
 		u64 addr = READ_ONCE(tctx->endpoints[i]);
 
 		if (addr)
@@ -136,29 +158,49 @@ static bool remembers_endpoint(const struct task_ctx *tctx, u64 addr)
 {
 	u32 i;
 
-	for (i = 0; i < TASK_ENDPOINTS; i++)
-		if (READ_ONCE(tctx->endpoints[i]) == addr)
+	bpf_for(i, 0, TASK_ENDPOINTS) {
+		const u64 *place = MEMBER_VPTR(tctx->endpoints, [i]);
+
+		if (place && READ_ONCE(*place) == addr)
 			return true;
+	}
 	return false;
 }
 
-/* A message for @tctx has arrived at @addr: has_message() is to look there from now on. */
-static void remember_endpoint(struct task_ctx *tctx, u64 addr)
+/* Does @place, one of a task's, remember @addr from now on? Not if it has a message already. */
+static bool take_place(u64 *place, u64 addr)
+{
+	u64 old = READ_ONCE(*place);
+
+	if (old == addr)
+		return true;
+	if (old && holds_message(old))
+		return false;
+	return __sync_val_compare_and_swap(place, old, addr) == old;
+}
+
+/*
+ * A message for @tctx has arrived at @addr: has_message() is to look there from now on. A task with a message in all of
+ * its places has demand enough: should it read them all and not this one, it finds it when it looks again by itself
+ * (park.bpf.h). Not static: see has_message().
+ */
+__noinline int remember_endpoint(struct task_ctx *tctx __arg_nonnull, u64 addr)
 {
 	u32 i;
 
-	if (remembers_endpoint(tctx, addr))
-		return;
-	for (i = 0; i < TASK_ENDPOINTS; i++) {
-		u64 old = READ_ONCE(tctx->endpoints[i]);
+	for (i = 0; i < FIRST_ENDPOINTS; i++)
+		if (READ_ONCE(tctx->endpoints[i]) == addr)
+			return 0;
+	bpf_for(i, 0, TASK_ENDPOINTS) {
+		u64 *place = MEMBER_VPTR(tctx->endpoints, [i]);
 
-		if (old && holds_message(old))
+		if (!place || !take_place(place, addr))
 			continue;
-		if (__sync_val_compare_and_swap(&tctx->endpoints[i], old, addr) == old)
-			return;
+		if (i >= FIRST_ENDPOINTS)
+			__sync_fetch_and_add(&tctx->more_endpoints, 1);
+		return 0;
 	}
-	/* Until it next sleeps, which a task does when it has read everything. */
-	tctx->more_endpoints = 1;
+	return 0;
 }
 
 #endif

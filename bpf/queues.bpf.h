@@ -123,6 +123,7 @@ static void note_empty(s32 cpu)
 	if (!is_queued(cpu) || has_movable(cpu))
 		return;
 	__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
+	full_barrier();
 	if (has_movable(cpu))
 		note_queued(cpu, QUEUE_FREE);
 }

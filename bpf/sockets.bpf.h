@@ -8,6 +8,7 @@
  *			tcp_add_backlog		in the backlog, because the receiver holds the socket's lock
  *	is awaited	*_poll, and the hooks of waits.bpf.h
  *	may come	sock_alloc_file, __inet_accept, unix_accept: whoever makes a socket will read it
+ *			find_receivers		and whoever had it open before these hooks were there
  *
  * All but the arrivals tell which task to run for the next message. Who reads a socket without ever sleeping or polling
  * for it, and has not made it, shows when he loses the CPU: see polls.bpf.h. What has been consumed needs no hook: see
@@ -67,10 +68,13 @@ static bool arrived_coscheduled(const struct endpoint *ep, u64 addr, enum cosche
 static void note_arrival(struct task_ctx *tctx, struct endpoint *ep, u64 addr)
 {
 	struct cpu_ctx *cctx = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
+	u64 number = 0;
 
 	tctx->pending++;
 	ep->cpu = tctx->cpu;
-	remember_endpoint(tctx, addr);
+	/* The verifier hands no pointer over as a number, unless it has been read as one. */
+	bpf_probe_read_kernel(&number, sizeof(number), &addr);
+	remember_endpoint(tctx, number);
 	if (!cctx || cctx->curr_id != ep->receiver)
 		return;
 	cctx->arrived = addr;
@@ -106,16 +110,27 @@ static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_
 	bpf_task_release(p);
 }
 
+/* What is known of @sk; NULL: nothing. A socket that no hook has seen is known once a look finds a task reading it. */
+static struct endpoint *endpoint_of(struct sock *sk)
+{
+	struct endpoint *ep = bpf_sk_storage_get(&endpoints, sk, NULL, 0);
+	u64 addr = (u64)sk;
+
+	if (ep || !bpf_map_lookup_elem(&readers, &addr))
+		return ep;
+	return bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
 static void message_arrived(struct sock *sk)
 {
-	deliver(bpf_sk_storage_get(&endpoints, sk, NULL, 0), (u64)sk, endpoint_kind(sk), sk);
+	deliver(endpoint_of(sk), (u64)sk, endpoint_kind(sk), sk);
 }
 
 SEC("fentry/sock_def_readable")
 int BPF_PROG(on_readable, struct sock *sk)
 {
-	/* The owner of the lock works off its own backlog: on_tcp_backlog was told of this before. */
-	if (is_unix(sk) || sk->sk_lock.owned)
+	/* The owner of a stream's lock works off its own backlog: on_tcp_backlog was told of this before. */
+	if (is_unix(sk) || (sk->sk_lock.owned && sk->sk_protocol == IPPROTO_TCP))
 		return 0;
 	message_arrived(sk);
 	return 0;
@@ -151,24 +166,28 @@ int BPF_PROG(on_tcp_backlog, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* The current task makes, reads or awaits @sk: it is the one to run when a message arrives there. */
-static int note_receiver(struct sock *sk)
+/* The task @id makes, reads or awaits @sk: it is the one to run when a message arrives there. */
+static int note_receiver_of(struct sock *sk, u64 id)
 {
 	struct endpoint *ep;
 	u64 addr = (u64)sk;
-	u64 id;
 
 	ep = bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!ep) {
 		count(COSCHED_COUNTER_endpoints_full);
 		return 0;
 	}
-	id = task_id(bpf_get_current_task_btf());
 	if (ep->receiver == id)
 		return 0;
 	ep->receiver = id;
 	bpf_map_delete_elem(&readers, &addr);
 	return 0;
+}
+
+/* The current task does. */
+static int note_receiver(struct sock *sk)
+{
+	return note_receiver_of(sk, task_id(bpf_get_current_task_btf()));
 }
 
 /*
@@ -214,6 +233,24 @@ int BPF_PROG(on_unix_accept, struct socket *sock, struct socket *newsock)
 	struct sock *sk = newsock->sk;
 
 	return sk ? note_receiver(sk) : 0;
+}
+
+/*
+ * Run over all open files once the hooks are attached, for sockets that were there before: a task that has one open
+ * will read it. If several have it open, the last one counts, since a process that leaves a connection to its child
+ * often keeps it open. If another task reads it, that shows as at any other socket.
+ */
+SEC("iter/task_file")
+int find_receivers(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *p = ctx->task;
+	struct file *file = ctx->file;
+	struct socket *sock;
+	struct sock *sk;
+
+	sock = p && file ? bpf_sock_from_file(file) : NULL;
+	sk = sock ? sock->sk : NULL;
+	return sk ? note_receiver_of(sk, task_id(p)) : 0;
 }
 
 #endif

@@ -57,12 +57,16 @@ static bool stop_spin(struct cpu_ctx *cctx)
 	       __sync_val_compare_and_swap(&cctx->spin, SPIN_ON, SPIN_STOP) == SPIN_ON;
 }
 
-/* On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. */
+/*
+ * On memory of its own: an atomic operation on shared memory would take the line from the CPU that uses it. It is an
+ * exchange, since clang leaves the fetch out of a __sync_fetch_and_add() whose result is not used, and arm64 orders
+ * nothing then.
+ */
 static void full_barrier(void)
 {
 	u32 own = 0;
 
-	__sync_fetch_and_add(&own, 1);
+	__sync_lock_test_and_set(&own, 1);
 }
 
 enum task_state {
@@ -84,7 +88,8 @@ enum park {
 	PARK_UNPARK,		/* one has come, or it is to look again: it gets its place in the order back */
 };
 
-#define TASK_ENDPOINTS 4
+#define TASK_ENDPOINTS	32
+#define FIRST_ENDPOINTS	4	/* the others are for messages that come while there is one in each of these */
 
 struct task_ctx {
 	/* The fair order. */
@@ -116,7 +121,7 @@ struct task_ctx {
 
 	/* Demand. */
 	u64 endpoints[TASK_ENDPOINTS];	/* addresses of endpoints where messages for it arrived lately */
-	u32 more_endpoints;	/* there were more that held a message than places to remember them */
+	u32 more_endpoints;	/* messages that went to the further places; 0: none is there, or it has slept */
 	u32 state;		/* enum task_state */
 	u32 boost;		/* enum boost: it waits to be taken ahead of the order */
 	u32 boosted;		/* runs, or is about to run, because of a boost */

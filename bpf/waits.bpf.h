@@ -21,6 +21,34 @@
 #define MSG_DONTWAIT	0x40
 #define MAX_SPIN_ROUNDS (4 << 20)	/* more than fit into the longest time that the loader allows */
 
+/*
+ * However many other messages come meanwhile, a spin ends after so many times its time. A measured time is as long as a
+ * sleep and a wake-up take, or longer: to sleep after so many of them makes the wait dearer by a quarter at most.
+ * Without an end, a process that feeds another socket of the task would have it keep its CPU until the tick.
+ */
+#define LONGEST_SPIN	4
+
+/*
+ * Has the current task a signal to see to, or to leave its CPU? No type tells the numbers of the flags that say so, and
+ * they depend on the architecture and the kernel. But in each layout the lowest flags are reasons to see to something
+ * before the task returns to user space, and nothing else:
+ *
+ *	bit		0	1		2		3		4
+ *	x86		-	resume		signal		reschedule	step, or lazily
+ *	arm64		signal	reschedule	resume, lazily
+ *	both, generic	resume	signal		task work	dying		reschedule
+ */
+static bool has_work(const struct task_struct *p)
+{
+#if defined(__TARGET_ARCH_arm64)
+	return p->thread_info.flags & 0x07 || !p->thread_info.preempt.need_resched;
+#elif defined(__TARGET_ARCH_x86)
+	return p->thread_info.flags & 0x1f;
+#else
+	return false;
+#endif
+}
+
 /* Is somebody waiting for the lock of @sk? A stream is locked here, and what is to be sent needs that lock. */
 static bool is_lock_wanted(struct sock *sk)
 {
@@ -37,9 +65,16 @@ static bool goes_on(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 	return cosched_spin_goes_on(current_policy(), now - tctx->wait_since);
 }
 
+/* Has the task that spins at @sk to stop, whether its time is over or not? */
+static bool must_stop(const struct task_struct *p, const struct cpu_ctx *cctx, struct sock *sk)
+{
+	return READ_ONCE(cctx->spin) != SPIN_ON || is_lock_wanted(sk) || has_work(p);
+}
+
 /* Spins until there is a message at @sk (true), for @spin_ns at most, or until it is told to stop or is in the way. */
 static bool spin(struct task_ctx *tctx, struct cpu_ctx *cctx, struct sock *sk, u64 spin_ns)
 {
+	struct task_struct *p = bpf_get_current_task_btf();
 	bool came = false;
 	u64 since, now;
 	u32 i;
@@ -49,10 +84,10 @@ static bool spin(struct task_ctx *tctx, struct cpu_ctx *cctx, struct sock *sk, u
 	WRITE_ONCE(cctx->spin, SPIN_ON);
 	bpf_for(i, 0, MAX_SPIN_ROUNDS) {
 		came = holds_data((u64)sk);
-		if (came || READ_ONCE(cctx->spin) != SPIN_ON || is_lock_wanted(sk))
+		if (came || must_stop(p, cctx, sk))
 			break;
 		now = bpf_ktime_get_ns();
-		if (now - since >= spin_ns && !goes_on(tctx, cctx, now))
+		if (now - since >= spin_ns && (now - since >= LONGEST_SPIN * spin_ns || !goes_on(tctx, cctx, now)))
 			break;
 	}
 	if (came)

@@ -48,6 +48,8 @@ char _license[] SEC("license") = "GPL";
 SEC("sockops")
 int on_tcp_option(struct bpf_sock_ops *skops)
 {
+	if (bpf_get_netns_cookie(skops) != wire_namespace)
+		return 1;
 	switch (skops->op) {
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:

@@ -102,7 +102,7 @@ static struct sk_buff *kernels(struct __sk_buff *skb)
 
 /*
  * Is it a datagram that a program of this machine sends? What is only passed on has no socket. What a tunnel wraps has
- * that of what is inside; the tunnel's own has a type.
+ * that of what is inside; the tunnel's own has a type. What a macvlan of another namespace sends has one of there.
  */
 static bool is_sent_by_program(struct __sk_buff *skb, u16 *port)
 {
@@ -116,7 +116,7 @@ static bool is_sent_by_program(struct __sk_buff *skb, u16 *port)
 		return false;
 	*port = bpf_htons(sk->src_port);
 	udp = (void *)BPF_CORE_READ(kernels(skb), sk);
-	return !BPF_CORE_READ(udp, encap_type);
+	return !BPF_CORE_READ(udp, encap_type) && wire_is_here((void *)udp);
 }
 
 /* The IP header of @skb, if it is one of a datagram: its length, or 0. With the length of what it heads in @length. */

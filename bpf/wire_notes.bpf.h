@@ -11,6 +11,17 @@
 
 #include <bpf/bpf_endian.h>
 
+/*
+ * The cookie of the network namespace that the loader runs in, set by it. Sockets of other namespaces are not told and
+ * not believed: in a namespace of their own users own any address, and so would pass for peers and for this node.
+ */
+const volatile u64 wire_namespace;
+
+static bool wire_is_here(const struct sock *sk)
+{
+	return BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie) == wire_namespace;
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, COSCHED_WIRE_CONNECTIONS);

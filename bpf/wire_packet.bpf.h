@@ -1,43 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Finds our option in a packet: Ethernet with up to two VLAN tags, IPv4 or IPv6, TCP or UDP. Everything else, among
- * it fragments and IPv6 with extension headers, is none of ours here, and left to sock_ops. Reads and changes nothing.
+ * Finds our option in a packet: Ethernet, IPv4 or IPv6, TCP or UDP. Everything else, among it fragments and IPv6 with
+ * extension headers, is none of ours here, and left to sock_ops. A packet with a VLAN tag is one of another network, in
+ * which a peer's address may be anybody's: its own interface can be looked at instead. Reads and changes nothing.
  */
 #ifndef COSCHED_WIRE_PACKET_BPF_H
 #define COSCHED_WIRE_PACKET_BPF_H
 
 #define ETH_P_IP		0x0800
 #define ETH_P_IPV6		0x86DD
-#define ETH_P_8021Q		0x8100
-#define ETH_P_8021AD		0x88A8
-#define VLAN_TAGS		2
 #define IP_FRAGMENT		0x3fff		/* more fragments, or not the first */
 #define TCP_OPTIONS_MAX		40
 #define TCP_OPTION_END		0
 #define TCP_OPTION_NOP		1
 #define OPTIONS_WALKED		24		/* of a header: eight of two bytes, and padding */
-
-/* The offset of the IP header, and its kind in @protocol; 0 if there is none. */
-static u32 find_ip(void *data, void *end, u16 *protocol)
-{
-	u32 offset = sizeof(struct ethhdr), i;
-	struct ethhdr *eth = data;
-
-	if (data + offset > end)
-		return 0;
-	*protocol = eth->h_proto;
-	for (i = 0; i < VLAN_TAGS; i++) {
-		struct vlan_hdr *tag = data + offset;
-
-		if (*protocol != bpf_htons(ETH_P_8021Q) && *protocol != bpf_htons(ETH_P_8021AD))
-			break;
-		if ((void *)(tag + 1) > end)
-			return 0;
-		*protocol = tag->h_vlan_encapsulated_proto;
-		offset += sizeof(*tag);
-	}
-	return offset;
-}
 
 /* Where in a packet TCP or UDP begins, and how long it is, with what is behind it. */
 struct transport {
@@ -49,12 +25,12 @@ struct transport {
 /* Finds it, with the addresses in @flow. */
 static bool find_transport(void *data, void *end, struct cosched_wire_flow *flow, struct transport *transport)
 {
-	u16 protocol = 0;
-	u32 offset = find_ip(data, end, &protocol);
+	u32 offset = sizeof(struct ethhdr);
+	struct ethhdr *eth = data;
 
-	if (!offset)
+	if (data + offset > end)
 		return false;
-	if (protocol == bpf_htons(ETH_P_IP)) {
+	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
 		struct iphdr *ip = data + offset;
 
 		if ((void *)(ip + 1) > end || ip->ihl < 5 || ip->frag_off & bpf_htons(IP_FRAGMENT))
@@ -66,7 +42,7 @@ static bool find_transport(void *data, void *end, struct cosched_wire_flow *flow
 		transport->protocol = ip->protocol;
 		return true;
 	}
-	if (protocol == bpf_htons(ETH_P_IPV6)) {
+	if (eth->h_proto == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6hdr *ip = data + offset;
 
 		if ((void *)(ip + 1) > end)

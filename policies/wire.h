@@ -19,9 +19,9 @@
  * one is believed if it is within a minute of the clock. A node that is drawn ahead of its clock by so much stays there
  * until the clock has caught up, for its epochs never go back.
  *
- * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, epoch and slice; its lower half is what is
- * sent. A message that was recorded can be sent again within the minute, by who can send in the name of its sender, and
- * says what was true then.
+ * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, epoch, slice and kind; its lower half is
+ * what is sent. A message that was recorded can be sent again within the minute, by who can send in the name of its
+ * sender, and says what was true then.
  */
 #ifndef COSCHED_WIRE_H
 #define COSCHED_WIRE_H
@@ -59,12 +59,12 @@ struct cosched_wire_message {
 	u64 slice_ns;			/* 0: not known */
 };
 
-/* What the MAC is over: 46 bytes, and the end that SipHash gives them. */
+/* What the MAC is over: 47 bytes, and the end that SipHash gives them. */
 struct cosched_wire_signed {
 	struct cosched_wire_flow flow;
 	u8 epoch[8];
 	u8 slice[2];
-	u8 zero;
+	u8 kind;			/* or what TCP carried would be believed of a datagram between the same ports */
 	u8 length;
 } __attribute__((aligned(8)));
 
@@ -128,11 +128,11 @@ static inline u64 wire_siphash(const u64 *words, u32 count, const struct cosched
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* The MAC of @option, of which epoch and slice are there, on its way along @flow. */
+/* The MAC of @option, of which kind, epoch and slice are there, on its way along @flow. */
 static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_flow *flow,
 				   const struct cosched_wire_key *key)
 {
-	struct cosched_wire_signed text = { .flow = *flow, .length = 46 };
+	struct cosched_wire_signed text = { .flow = *flow, .kind = option[0], .length = 47 };
 	u64 words[sizeof(text) / 8];
 	u32 i;
 
@@ -166,13 +166,13 @@ static inline u64 wire_slice_units(u64 slice_ns)
 	return units < COSCHED_WIRE_SLICE_MAX ? units : COSCHED_WIRE_SLICE_MAX;
 }
 
-/* Writes @message to @option, which has place for the longest, and returns its length. */
-static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_message *message,
-				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
+/* Writes @message to @option, which has place for the longest, as an option of this kind, and returns its length. */
+static inline u32 wire_encode_as(u8 *option, u8 kind, const struct cosched_wire_message *message,
+				 const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {
 	u32 length = cosched_wire_length(key);
 
-	option[0] = COSCHED_WIRE_KIND;
+	option[0] = kind;
 	option[1] = length;
 	wire_put(option + 2, COSCHED_WIRE_EXID, 2);
 	wire_put(option + 4, message->epoch, 8);
@@ -180,6 +180,13 @@ static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_mess
 	if (key->is_set)
 		wire_put(option + 14, cosched_wire_mac(option, flow, key), 4);
 	return length;
+}
+
+/* The same as an option of TCP. */
+static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_message *message,
+				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
+{
+	return wire_encode_as(option, COSCHED_WIRE_KIND, message, flow, key);
 }
 
 /*
@@ -207,10 +214,9 @@ static inline u16 cosched_wire_surplus_sum(const u8 *surplus, u32 length, u32 pa
 static inline u32 cosched_wire_surplus_encode(u8 *surplus, u32 pad, const struct cosched_wire_message *message,
 					      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {
-	u32 length = 2 + cosched_wire_encode(surplus + 2, message, flow, key);
+	u32 length = 2 + wire_encode_as(surplus + 2, COSCHED_WIRE_UDP_KIND, message, flow, key);
 	u16 sum;
 
-	surplus[2] = COSCHED_WIRE_UDP_KIND;
 	sum = ~cosched_wire_surplus_sum(surplus, length, pad);
 	wire_put(surplus, sum ? sum : 0xffff, 2);
 	return length;

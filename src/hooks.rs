@@ -5,11 +5,13 @@
 //! attach is therefore a warning with its consequence, never a reason not to run.
 
 use std::ffi::{CString, OsStr};
+use std::io::{self, Read};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result};
 use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf__find_by_name_kind};
-use libbpf_rs::{AsRawLibbpf, Btf, Link, Object, OpenObject, ProgramMut};
+use libbpf_rs::{AsRawLibbpf, Btf, Iter, IterOpts, Link, Object, OpenObject, ProgramMut};
 use log::warn;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,9 @@ const ON_REQUEST: &str = "on_waking";
 
 /// Programs whose name starts like this are hooks; others belong to the scx library.
 const PREFIX: &str = "on_";
+
+/// The program that notes who has which sockets open. No hook: it is run, once the hooks are attached.
+const FIND_RECEIVERS: &str = "find_receivers";
 
 /// Between two hooks. To attach or detach one, the kernel patches its text on all CPUs; without a pause these halts add up.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -157,6 +162,10 @@ pub fn of_object(object: &OpenObject) -> Vec<Hook> {
 /// at the first failure.
 pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, arrivals: bool, quiet: bool) {
     for mut program in object.progs_mut() {
+        if program.name() == FIND_RECEIVERS {
+            program.set_autoattach(false);
+            program.set_autoload(wanted);
+        }
         let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
         let in_module = hook.module.is_some();
         let asked_for = arrivals || hook.name != ON_REQUEST;
@@ -195,15 +204,24 @@ impl Hooks {
         !self.links.is_empty()
     }
 
-    /// Attaches those that rest.
+    /// Attaches those that rest, and has them know of the sockets that were made meanwhile.
     pub fn wake(&mut self, object: &Object) {
         self.unwanted = None;
+        if self.states.resting.is_empty() {
+            return;
+        }
         let resting = std::mem::take(&mut self.states.resting);
         for program in object.progs_mut() {
             let Some(hook) = in_kernel(program.name(), program.section()) else { continue };
             if resting.contains(&hook.name) {
                 self.links.extend(self.states.attach(&program, hook));
             }
+        }
+        if let Err(error) = find_receivers(object) {
+            warn!(
+                "who reads the sockets that were there first is not known, and is found out more slowly: {}",
+                one_line(&format!("{error:#}"))
+            );
         }
     }
 
@@ -230,6 +248,16 @@ impl Hooks {
         self.states.resting.extend(self.states.attached.pop());
         true
     }
+}
+
+/// Tells the hooks who has which sockets open (`bpf/sockets.bpf.h`).
+fn find_receivers(object: &Object) -> Result<()> {
+    let programs = || object.progs_mut().filter(|program| program.name() == FIND_RECEIVERS);
+    let program = programs().next().context("the object has no program for it")?;
+    let link = program.attach_iter_with_opts(IterOpts::None)?;
+    // It writes nothing: it is run by reading to the end.
+    io::copy(&mut Iter::new(&link)?.by_ref(), &mut io::sink())?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use anyhow::{Context, Result, anyhow};
 use libbpf_rs::skel::OpenSkel;
-use libbpf_rs::{Btf, MapCore, MapFlags, OpenObject};
+use libbpf_rs::{Btf, MapCore, MapFlags, MapType, OpenObject};
 use log::warn;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{NR_CPU_IDS, Topology, scx_ops_load, scx_ops_open};
@@ -128,7 +128,21 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     Ok(())
 }
 
+/// The size of a map that drops what was used least lately, if it is to keep `wanted`. Until Linux 6.16 each CPU keeps
+/// 128 free places for itself, whatever the size, and what is in use makes way for them.
+pub fn lru_entries(wanted: u32) -> u32 {
+    lru_entries_of(wanted, *NR_CPU_IDS)
+}
+
+fn lru_entries_of(wanted: u32, cpus: usize) -> u32 {
+    wanted.max(256 * cpus as u32)
+}
+
 fn size_maps(skel: &mut OpenBpfSkel<'_>) -> Result<()> {
+    for mut map in skel.open_object_mut().maps_mut().filter(|map| map.map_type() == MapType::LruHash) {
+        let entries = lru_entries(map.max_entries());
+        map.set_max_entries(entries).with_context(|| format!("cannot set the size of the map {:?}", map.name()))?;
+    }
     let entries = intf::COSCHED_MAX_GROUPS * *NR_CPU_IDS as u32;
     skel.maps.group_ons.set_max_entries(entries).context("cannot set the size of the map of cgroup weights")
 }
@@ -144,6 +158,7 @@ fn share_maps(skel: &mut OpenBpfSkel<'_>, wire: Option<&Wire>) -> Result<()> {
     let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
     rodata.wire_on = 1;
     rodata.node_number = wire.node_number();
+    rodata.wire_namespace = wire.namespace();
     for (name, fd) in wire.maps()? {
         let mut maps = skel.open_object_mut().maps_mut();
         let mut map = maps.find(|map| map.name() == name).with_context(|| format!("the object has no map {name}"))?;
@@ -203,5 +218,34 @@ fn set_calls(table: &mut [u32], calls: &[libc::c_long]) {
     table.fill(u32::MAX);
     for (place, call) in table.iter_mut().zip(calls) {
         *place = *call as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libbpf_rs::skel::SkelBuilder;
+
+    use super::*;
+
+    #[test]
+    fn what_cpus_keep_for_themselves_leaves_half_of_a_map_at_least() {
+        assert_eq!(lru_entries_of(1024, 2), 1024);
+        for cpus in [8, 64, 1024] {
+            assert!(lru_entries_of(1024, cpus) as usize >= 2 * 128 * cpus);
+        }
+    }
+
+    #[test]
+    fn every_map_that_drops_is_sized() {
+        let mut place = MaybeUninit::uninit();
+        let mut skel = BpfSkelBuilder::default().open(&mut place).unwrap();
+        size_maps(&mut skel).unwrap();
+        let sizes: Vec<u32> = skel
+            .open_object()
+            .maps()
+            .filter(|map| map.map_type() == MapType::LruHash)
+            .map(|map| map.max_entries())
+            .collect();
+        assert!(sizes.len() >= 4 && sizes.iter().all(|size| *size == lru_entries(*size)), "{sizes:?}");
     }
 }

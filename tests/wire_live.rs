@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Claim: on this machine's kernel, segments between two addresses take the epoch of the CPU that sends them along, and
-//! they are noted for the connection before the message is there; and who is no peer is neither told nor believed.
+//! they are noted for the connection before the message is there; and who is no peer, or in another network namespace,
+//! is neither told nor believed.
 //!
 //! It needs root, BTF and cgroup v2, not sched_ext: the scheduler's part is tested in a VM. One test, since what it
 //! loads is attached to the whole machine.
@@ -12,6 +13,7 @@ mod rig;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
+use std::process::Command;
 use std::time::Duration;
 
 use common::needs_root;
@@ -21,7 +23,12 @@ use scx_cosched::wire::key::Key;
 
 /// A connection from one address to another.
 fn connect(from: &str, to: &str) -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind((to, 0)).unwrap();
+    connect_ports((from, 0), (to, 0))
+}
+
+/// The same from one port to another; 0: any.
+fn connect_ports(from: (&str, u16), to: (&str, u16)) -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind(to).unwrap();
     let address = listener.local_addr().unwrap();
     let socket = nix::sys::socket::socket(
         if address.is_ipv4() { nix::sys::socket::AddressFamily::Inet } else { nix::sys::socket::AddressFamily::Inet6 },
@@ -30,8 +37,8 @@ fn connect(from: &str, to: &str) -> (TcpStream, TcpStream) {
         None,
     )
     .unwrap();
-    let own = SocketAddr::new(from.parse().unwrap(), 0);
-    let peer = SocketAddr::new(to.parse().unwrap(), address.port());
+    let own = SocketAddr::new(from.0.parse().unwrap(), from.1);
+    let peer = SocketAddr::new(to.0.parse().unwrap(), address.port());
     nix::sys::socket::bind(socket.as_raw_fd(), &nix::sys::socket::SockaddrStorage::from(own)).unwrap();
     nix::sys::socket::connect(socket.as_raw_fd(), &nix::sys::socket::SockaddrStorage::from(peer)).unwrap();
     let (accepted, _) = listener.accept().unwrap();
@@ -112,6 +119,30 @@ fn takes_much_data_along(rig: &Rig, from: &str, to: &str) {
     drop(writer.join().unwrap());
 }
 
+/// Sockets of another network namespace, in which any user may own these addresses, are told nothing. Their end leaves
+/// alone what is noted of a connection here.
+fn leaves_other_namespaces_alone(rig: &Rig, from: &str, to: &str) {
+    let (mut a, mut b) = connect(from, to);
+    rig.set_epoch(epoch_now(0));
+    pass(&mut a, &mut b);
+    let before = rig.counters();
+    let (here, there) = (a.local_addr().unwrap(), a.peer_addr().unwrap());
+    let elsewhere = || {
+        // SAFETY: it touches no memory, and the thread ends with this function.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "{}", std::io::Error::last_os_error());
+        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+        let (mut c, mut d) = connect_ports((from, here.port()), (to, there.port()));
+        pass(&mut c, &mut d);
+        pass(&mut d, &mut c);
+        c.shutdown(Shutdown::Both).unwrap();
+        drop((c, d));
+    };
+    std::thread::scope(|scope| scope.spawn(elsewhere).join().unwrap());
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(rig.counters(), before);
+    assert_ne!(noted(rig, &b).expect("the note of the connection here stays").epoch, 0);
+}
+
 /// An end that is told nothing ceases to tell.
 fn ceases_without_an_answer(from: &str, to: &str) {
     let rig = Rig::new(&[&format!("{to}/32")], &[], None);
@@ -153,6 +184,7 @@ fn epochs_cross_the_loopback() {
         takes_an_epoch_along(&rig, "127.77.0.1", "127.77.1.1", !interfaces.is_empty());
         takes_much_data_along(&rig, "127.77.0.1", "127.77.1.1");
         goes_on_one_way(&rig, "127.77.0.1", "127.77.1.1");
+        leaves_other_namespaces_alone(&rig, "127.77.0.1", "127.77.1.1");
         let [sent, heard, _] = rig.counters();
         assert!(sent > 0 && heard > 0);
 
@@ -170,4 +202,12 @@ fn epochs_cross_the_loopback() {
     let rig = Rig::new(&peers, &["no_such_if"], None);
     assert_eq!(rig.wire.states().missing, ["on_xdp:no_such_if", "on_udp:no_such_if"]);
     takes_an_epoch_along(&rig, "127.77.0.1", "127.77.1.1", false);
+    drop(rig);
+
+    // So is one whose packets begin with no Ethernet header.
+    let tunnel = |action| Command::new("ip").args(["tuntap", action, "dev", "cosched_tun", "mode", "tun"]).status();
+    assert!(tunnel("add").unwrap().success());
+    let missing = Rig::new(&peers, &["cosched_tun"], None).wire.states().missing;
+    assert!(tunnel("del").unwrap().success());
+    assert_eq!(missing, ["on_xdp:cosched_tun", "on_udp:cosched_tun"]);
 }

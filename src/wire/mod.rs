@@ -14,7 +14,9 @@ pub mod settings;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -30,10 +32,14 @@ use log::{info, warn};
 
 use crate::bpf::intf;
 use crate::hooks::HookStates;
+use crate::loading::lru_entries;
 use crate::report::one_line;
 use settings::WireSettings;
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wire.bpf.o"));
+
+/// On all architectures that sched_ext is on.
+const SO_NETNS_COOKIE: libc::c_int = 71;
 
 /// How often to see whether an interface has come or gone.
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(2);
@@ -45,6 +51,8 @@ const XDP: &str = "on_xdp";
 const TC: &str = "on_udp";
 /// The maps that the scheduler takes over, by their names in both objects.
 const SHARED: [&str; 4] = ["cpu_ctxs", "cpu_stats", "wire_notes", "wire_datagrams"];
+/// Those that drop what was used least lately.
+const DROPPING: [&str; 3] = ["wire_notes", "wire_datagrams", "wire_told"];
 
 // SAFETY: integers without padding.
 unsafe impl aya::Pod for intf::cosched_wire_key {}
@@ -62,6 +70,7 @@ struct Watched {
 /// The programs that put epochs on the wire and take them off.
 pub struct Wire {
     settings: WireSettings,
+    namespace: u64,
     ebpf: Ebpf,
     sock_ops: bool,
     interfaces: BTreeMap<String, Watched>,
@@ -76,7 +85,13 @@ impl Wire {
     /// If the kernel does not take them at all.
     pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Result<Wire> {
         let key = settings.key.map_or(key::NO_KEY, key::Key::to_bpf);
-        let mut ebpf = EbpfLoader::new().override_global("wire_key", &key, true).load(OBJECT)?;
+        let mut loader = EbpfLoader::new();
+        let namespace = namespace_cookie().context("cannot tell this network namespace from others")?;
+        loader.override_global("wire_key", &key, true).override_global("wire_namespace", &namespace, true);
+        for name in DROPPING {
+            loader.map_max_entries(name, lru_entries(intf::COSCHED_WIRE_CONNECTIONS));
+        }
+        let mut ebpf = loader.load(OBJECT)?;
         believe(&mut ebpf, settings)?;
         let sock_ops = match attach_sock_ops(&mut ebpf, cgroup_root) {
             Ok(()) => true,
@@ -90,7 +105,8 @@ impl Wire {
             }
         };
         let interfaces = BTreeMap::new();
-        let mut wire = Wire { settings: settings.clone(), ebpf, sock_ops, interfaces, looked_at: Instant::now() };
+        let mut wire =
+            Wire { settings: settings.clone(), namespace, ebpf, sock_ops, interfaces, looked_at: Instant::now() };
         if !settings.interfaces.is_empty() {
             if let Err(error) = program::<Xdp>(&mut wire.ebpf, XDP).and_then(|xdp| Ok(xdp.load()?)) {
                 warn!("{XDP} does not load: {}", one_line(&format!("{error:#}")));
@@ -114,6 +130,11 @@ impl Wire {
     /// The number of this node's first CPU.
     pub fn node_number(&self) -> u32 {
         self.settings.node_number
+    }
+
+    /// The network namespace whose sockets are told and believed, as the kernel numbers it.
+    pub fn namespace(&self) -> u64 {
+        self.namespace
     }
 
     /// Which programs are attached where, and which are not.
@@ -175,6 +196,14 @@ impl Wire {
     }
 
     fn watch(&mut self, name: String, index: u32) {
+        if !is_ethernet(&name) {
+            warn!(
+                "{XDP} and {TC} read Ethernet headers, which packets of {name} do not have: epochs are read there when \
+                 TCP takes a segment up, and none of datagrams"
+            );
+            self.interfaces.insert(name, Watched { index, xdp: None, tc: None });
+            return;
+        }
         let xdp = match attach_xdp(&mut self.ebpf, index) {
             Ok((link, mode)) => {
                 info!("{XDP} is on interface {name}, {mode} mode");
@@ -214,9 +243,28 @@ pub fn states(wire: Option<&Wire>) -> HookStates {
     wire.map_or_else(none, Wire::states)
 }
 
+/// How the kernel numbers the network namespace of this thread.
+fn namespace_cookie() -> io::Result<u64> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let (mut cookie, mut length) = (0u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: the pointers are valid for the call, which writes as many bytes as the cookie has.
+    let result = unsafe {
+        let (to, length) = ((&raw mut cookie).cast(), &raw mut length);
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_NETNS_COOKIE, to, length)
+    };
+    if result == 0 { Ok(cookie) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The number of the interface of that name, if there is one.
 fn index_of(name: &str) -> Option<u32> {
     nix::net::if_::if_nametoindex(name).ok()
+}
+
+/// Whether packets of an interface begin with an Ethernet header, as far as is known.
+fn is_ethernet(name: &str) -> bool {
+    let kind = std::fs::read_to_string(format!("/sys/class/net/{name}/type"));
+    // ARPHRD_ETHER and ARPHRD_LOOPBACK.
+    kind.map_or(true, |kind| matches!(kind.trim_end(), "1" | "772"))
 }
 
 fn program<'a, P>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut P>

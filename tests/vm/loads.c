@@ -9,8 +9,15 @@
 //   loads threads N               N threads that compute, for ever. Says "ready" when all of them do
 //   loads exits N MIB             N processes, each with so much memory, are killed at once. Prints how long it takes until they
 //                                 are gone, and the longest that one which computes meanwhile did not run, ms
+//   loads pair WAIT FILE          a process on CPU 0 and one on CPU 1 that pass a message to and fro over TCP. Round
+//                                 trips are counted in FILE. Both receive as WAIT says: block; poll; spin, which asks
+//                                 again and again; or seldom, which computes for 0.2 ms between two receives
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,6 +27,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -244,6 +252,98 @@ static void exits(int n, size_t bytes)
 	printf("%ld %ld\n", (long)((seen - killed) / NS_PER_MS), (long)(longest / NS_PER_MS));
 }
 
+static void run_on(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		fail("sched_setaffinity");
+}
+
+// Two ends of a TCP connection.
+static void connect_pair(int ends[2])
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t length = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+
+	ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listener, (void *)&address, length) || listen(listener, 1) ||
+	    getsockname(listener, (void *)&address, &length) || connect(ends[0], (void *)&address, length))
+		fail("connect");
+	ends[1] = accept(listener, NULL, NULL);
+	if (ends[1] < 0)
+		fail("accept");
+	for (int i = 0; i < 2; i++)
+		setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	close(listener);
+}
+
+static void receive(int end, const char *wait_how)
+{
+	int flags = strcmp(wait_how, "block") ? MSG_DONTWAIT : 0, polls = !strcmp(wait_how, "poll");
+	int computes = !strcmp(wait_how, "seldom");
+	char message[128];
+
+	for (;;) {
+		struct pollfd ready = { .fd = end, .events = POLLIN };
+		ssize_t length;
+
+		if (polls && poll(&ready, 1, -1) != 1)
+			fail("poll");
+		if (computes)
+			compute(200 * NS_PER_US);
+		length = recv(end, message, sizeof(message), flags);
+		if (length == sizeof(message))
+			return;
+		if (length >= 0 || errno != EAGAIN)
+			exit(0);
+	}
+}
+
+// One end of a pair. The first one counts the round trips in @trips.
+static void talk(int end, int begins, const char *wait_how, volatile int64_t *trips)
+{
+	static const char message[128];
+
+	for (;;) {
+		if (!begins)
+			receive(end, wait_how);
+		if (send(end, message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
+			exit(0);
+		if (!begins)
+			continue;
+		receive(end, wait_how);
+		++*trips;
+	}
+}
+
+static void pair(const char *wait_how, const char *path)
+{
+	int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), ends[2];
+	int64_t *trips;
+
+	if (file < 0 || ftruncate(file, sizeof(*trips)))
+		fail(path);
+	trips = mmap(NULL, sizeof(*trips), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (trips == MAP_FAILED)
+		fail(path);
+	connect_pair(ends);
+	for (int i = 0; i < 2; i++) {
+		if (child())
+			continue;
+		run_on(i);
+		close(ends[!i]);
+		talk(ends[i], !i, wait_how, trips);
+	}
+	close(ends[0]);
+	close(ends[1]);
+	while (wait(NULL) > 0)
+		;
+}
+
 static long number(char **args, int i, int count)
 {
 	char *end;
@@ -273,6 +373,8 @@ int main(int count, char **args)
 		threads(N(2));
 	else if (!strcmp(what, "exits"))
 		exits(N(2), (size_t)N(3) << 20);
+	else if (!strcmp(what, "pair") && count == 4)
+		pair(args[2], args[3]);
 	else
 		fprintf(stderr, "loads: no load '%s'\n", what);
 	return 2 * (strcmp(what, "wake") && strcmp(what, "crowd") && strcmp(what, "exits"));

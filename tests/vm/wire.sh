@@ -2,8 +2,16 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 
 near=10.77.1.1 far=10.77.1.2
-streams=(far4/spin far6/block)
+streams=(loop4/spin loop6/block)
+loops=(--peer 127.77.0.0/16 --peer fd77:1::/64)
 trap 'ip netns delete afar 2>/dev/null || true' EXIT
+
+# loop: the addresses of the loopback interface that messages go between. A scheduler tells and believes the sockets of
+# its own network namespace alone, so both ends are there.
+loop() {
+	ip address replace fd77:1::1/128 dev lo
+	ip address replace fd77:1::2/128 dev lo
+}
 
 # join: another network namespace, and a wire to it
 join() {

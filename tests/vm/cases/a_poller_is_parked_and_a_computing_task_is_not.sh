@@ -58,6 +58,22 @@ while True:
 	(( shares[0] >= 42 && shares[1] >= 42 ))
 }
 
+# has_many MOST: a task that receives from eight sockets, and has had a message in each of them at once, is parked when it
+# has read them. It has MOST per cent of its CPU, and the next eight messages long before it would look again.
+has_many() {
+	local many asker took
+	"$LOADS" many 8 6 >"$tmp/many" &
+	many=$!
+	eventually 20 test -s "$tmp/many" || fail "eight messages do not come"
+	asker=$(cat "$tmp/many")
+	sleep 1
+	of 4 "$asker" "${hogs[0]}"
+	wait $many || fail "messages for a task that is parked do not come"
+	took=$(tail -n 1 "$tmp/many")
+	echo "asks at eight sockets ${shares[0]}%, computes ${shares[1]}%; the next eight messages take $took us"
+	(( shares[0] <= $1 && shares[1] >= 95 - $1 && took <= longest * 1000 ))
+}
+
 # A hog's slice of 20 ms, which ends at a tick of 4 ms, twice for either side.
 longest=100
 start --policy sb --recheck-ms 1000
@@ -85,6 +101,10 @@ for wait in spin-block spin-yield; do
 		(( looked > 20 )) || fail "it did not look again"
 	fi
 	computes || fail "one that computes is parked"
+	if [[ $wait == spin-block ]]; then
+		scx_cosched policy set sb --recheck-ms 1000
+		has_many 30 || fail "one that has had many messages at once is not parked"
+	fi
 	echo "$wait: $(($(counter parks) - parks)) parks"
 	kill "${hogs[0]}"
 	hogs=()

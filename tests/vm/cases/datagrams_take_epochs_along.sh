@@ -3,15 +3,13 @@
 # without where the path has no place for it. What drops those that have it drops sixteen. Loss, reordering and
 # duplicates do no harm.
 #
-# Between addresses of the loopback interface: what puts the option behind a datagram has to be where it leaves, and a
-# scheduler sees the interfaces of one namespace.
+# Between addresses of the loopback interface: see wire.sh.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
 
-ip address add fd77:1::1/128 dev lo
-ip address add fd77:1::2/128 dev lo
+loop
 (umask 077 && printf '%032x\n' 12345 >"$tmp/key")
-start --gate epochs --peer 127.77.0.0/16 --peer fd77:1::/64 --interface lo --cluster-key "$tmp/key"
+start --gate epochs "${loops[@]}" --interface lo --cluster-key "$tmp/key"
 is "$(scx_cosched status --json | jq -c .hooks.missing)" '[]' "missing:"
 for cpu in 0 1; do hog taskset -c $cpu; done
 passed 3 round4/spin round6/block

@@ -1,13 +1,14 @@
 #!/bin/bash
 # Epochs of who is no peer are refused, and who does not answer is told no more of them; with a key they cross the wire as
-# well. Nothing is left when the scheduler is killed.
+# well. Sockets of another network namespace are not told. Nothing is left when the scheduler is killed.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
 
 join
+loop
 
 # The other end has a peer here, and is none.
-start --gate epochs --peer $near/32 --interface wire0
+start --gate epochs --peer 127.77.0.1/32 --interface lo
 compete
 passed 3 "${streams[@]}"
 (( sent > 0 )) || fail "the other end tells its peer nothing"
@@ -19,10 +20,14 @@ drop
 stop
 
 (umask 077 && printf '%032x\n' 12345 >"$tmp/key")
-start --gate epochs --peer 10.77.1.0/24 --peer fd77::/64 --interface auto --cluster-key "$tmp/key"
+start --gate epochs "${loops[@]}" --peer 10.77.1.0/24 --peer fd77::/64 --interface auto --cluster-key "$tmp/key"
 compete
 passed 3 "${streams[@]}"
 heard_all
+passed 2 far4/spin far6/block
+# The end that is here tells its peer, until that does not answer.
+(( sent > 0 && sent <= 128 )) || fail "the end in another namespace tells as well"
+is "$heard $refused $adopted" "0 0 0" "heard, refused and adopted of another namespace:"
 unwarned
 
 kill -KILL "$loader"

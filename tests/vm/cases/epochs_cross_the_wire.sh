@@ -1,5 +1,5 @@
 #!/bin/bash
-# Epochs cross a network: between two namespaces, each with a CPU of its own, messages of TCP connections take the epoch
+# Epochs cross a network: between two addresses, each with a CPU of its own, messages of TCP connections take the epoch
 # along, and it is adopted. Where the option is stripped on the way they are passed without it. Loss, reordering and
 # duplicates do no harm, and an interface may come and go.
 . "$(dirname -- "$0")/../case.sh"
@@ -10,7 +10,8 @@ complete() { [[ $(missing) == '[]' ]]; }
 absent='["on_xdp:wire0","on_udp:wire0"]'
 incomplete() { [[ $(missing) == "$absent" ]]; }
 
-start --gate epochs --peer 10.77.1.0/24 --peer fd77::/64 --interface wire0 --node-number 100
+loop
+start --gate epochs "${loops[@]}" --interface wire0 --interface lo --node-number 100
 is "$(missing)" "$absent" "before the interface is there, these are missing:"
 join
 eventually 20 complete || fail "the interface is not followed: $(missing) is missing"
@@ -20,9 +21,8 @@ heard_all
 
 echo "a middlebox that strips the option:"
 cp -a "$NFT/." /
-ip netns exec afar nft -f - <<'END'
+nft -f - <<'END'
 table inet strip {
-	chain in { type filter hook prerouting priority mangle; tcp option 253 exists reset tcp option 253; }
 	chain out { type filter hook postrouting priority mangle; tcp option 253 exists reset tcp option 253; }
 }
 END
@@ -30,14 +30,14 @@ passed 3 "${streams[@]}"
 is "$heard $refused $adopted" "0 0 0" "heard, refused and adopted:"
 # Each end of the two connections sends sixty-four, and then no more.
 (( sent > 0 && sent <= 256 )) || fail "it goes on telling who does not answer"
-ip netns exec afar nft delete table inet strip
+nft delete table inet strip
 
 echo "a bad wire:"
-tc qdisc add dev wire0 root netem delay 2ms 1ms loss 2% duplicate 5% reorder 25%
-tc -n afar qdisc add dev wire1 root netem delay 1ms loss 2% duplicate 5%
+tc qdisc add dev lo root netem delay 2ms 1ms loss 2% duplicate 5% reorder 25%
 passed 5 "${streams[@]}"
 (( heard > 0 && adopted > 0 )) || fail "epochs do not cross a bad wire"
 is "$refused" 0 "of them refused:"
+tc qdisc delete dev lo root
 
 ip link delete wire0
 ip netns delete afar

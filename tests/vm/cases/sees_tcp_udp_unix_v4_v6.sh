@@ -61,6 +61,31 @@ followed
 received 100 "${spinners[@]}"
 drop
 
+# A datagram is seen while its receiver holds the socket's lock, as it does while it puts together a long one itself.
+udp() { scx_cosched status --json | jq .endpoint_arrivals.udp; }
+before=$(udp)
+python3 -IS -c '
+import os, socket, time
+receiver, sender, sink = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3))
+receiver.bind(("127.0.0.1", 0))
+sink.bind(("127.0.0.1", 0))
+sending = os.fork()
+if not sending:
+    os.sched_setaffinity(0, {0})
+    piece, to = bytes(60000), sink.getsockname()
+    while True:
+        receiver.sendto(piece, socket.MSG_MORE, to)
+        receiver.sendto(b"", to)
+os.sched_setaffinity(0, {1})
+time.sleep(0.2)
+for _ in range(200):
+    sender.sendto(b"?", receiver.getsockname())
+    time.sleep(0.001)
+os.kill(sending, 9)'
+seen=$(($(udp) - before))
+echo "of 200 datagrams for a socket that sends, $seen are seen"
+(( seen >= 195 && seen <= 220 )) || fail "datagrams are not seen while their socket is locked"
+
 # A receiver that spins on the socket that it has emptied has nothing to be boosted for.
 hog taskset -c 0
 before=$(granted)
