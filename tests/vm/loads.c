@@ -12,6 +12,9 @@
 //   loads pair WAIT FILE          a process on CPU 0 and one on CPU 1 that pass a message to and fro over TCP. Round
 //                                 trips are counted in FILE. Both receive as WAIT says: block; poll; spin, which asks
 //                                 again and again; or seldom, which computes for 0.2 ms between two receives
+//   loads many N SECONDS          a process on CPU 1 receives from N sockets in turn, without waiting. It is stopped until
+//                                 there is a message in each. When it has read them, prints its pid; after so many
+//                                 seconds sends it N more, and prints how long these take, us
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -262,22 +265,46 @@ static void run_on(int cpu)
 		fail("sched_setaffinity");
 }
 
+static int listen_to(struct sockaddr_in *address, int n)
+{
+	socklen_t length = sizeof(*address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (bind(listener, (void *)address, length) || listen(listener, n) ||
+	    getsockname(listener, (void *)address, &length))
+		fail("listen");
+	return listener;
+}
+
+static int connect_to(const struct sockaddr_in *address)
+{
+	int end = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+
+	if (connect(end, (const void *)address, sizeof(*address)))
+		fail("connect");
+	setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	return end;
+}
+
+static int accept_from(int listener)
+{
+	int end = accept(listener, NULL, NULL), yes = 1;
+
+	if (end < 0)
+		fail("accept");
+	setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	return end;
+}
+
 // Two ends of a TCP connection.
 static void connect_pair(int ends[2])
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t length = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+	struct sockaddr_in address;
+	int listener = listen_to(&address, 1);
 
-	ends[0] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listener, (void *)&address, length) || listen(listener, 1) ||
-	    getsockname(listener, (void *)&address, &length) || connect(ends[0], (void *)&address, length))
-		fail("connect");
-	ends[1] = accept(listener, NULL, NULL);
-	if (ends[1] < 0)
-		fail("accept");
-	for (int i = 0; i < 2; i++)
-		setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	ends[0] = connect_to(&address);
+	ends[1] = accept_from(listener);
 	close(listener);
 }
 
@@ -344,6 +371,62 @@ static void pair(const char *wait_how, const char *path)
 		;
 }
 
+// Reads from all sockets in turn, and tells of each N messages.
+static void ask_many(int listener, int n, int told)
+{
+	int ends[n], left = n;
+	char message;
+
+	run_on(1);
+	for (int i = 0; i < n; i++)
+		ends[i] = accept_from(listener);
+	for (int i = 0;; i = (i + 1) % n) {
+		if (recv(ends[i], &message, 1, MSG_DONTWAIT) != 1 || --left)
+			continue;
+		if (write(told, "", 1) != 1)
+			exit(0);
+		left = n;
+	}
+}
+
+static void send_many(const int *ends, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (send(ends[i], "", 1, MSG_NOSIGNAL) != 1)
+			fail("send");
+}
+
+static void many(int n, int64_t seconds)
+{
+	struct sockaddr_in address;
+	int listener = listen_to(&address, n), ends[n], told[2];
+	int64_t begun;
+	pid_t asker;
+	char answer;
+
+	if (pipe(told))
+		fail("pipe");
+	asker = child();
+	if (!asker)
+		ask_many(listener, n, told[1]);
+	run_on(0);
+	for (int i = 0; i < n; i++)
+		ends[i] = connect_to(&address);
+	sleep_until(now() + NS_PER_S / 2);
+	if (kill(asker, SIGSTOP) || waitpid(asker, NULL, WUNTRACED) != asker)
+		fail("stop");
+	send_many(ends, n);
+	if (kill(asker, SIGCONT) || read(told[0], &answer, 1) != 1)
+		fail("continue");
+	printf("%d\n", asker);
+	sleep_until(now() + seconds * NS_PER_S);
+	begun = now();
+	send_many(ends, n);
+	if (read(told[0], &answer, 1) != 1)
+		fail("read");
+	printf("%ld\n", (long)((now() - begun) / NS_PER_US));
+}
+
 static long number(char **args, int i, int count)
 {
 	char *end;
@@ -373,9 +456,13 @@ int main(int count, char **args)
 		threads(N(2));
 	else if (!strcmp(what, "exits"))
 		exits(N(2), (size_t)N(3) << 20);
+	else if (!strcmp(what, "many"))
+		many(N(2), N(3));
 	else if (!strcmp(what, "pair") && count == 4)
 		pair(args[2], args[3]);
-	else
+	else {
 		fprintf(stderr, "loads: no load '%s'\n", what);
-	return 2 * (strcmp(what, "wake") && strcmp(what, "crowd") && strcmp(what, "exits"));
+		return 2;
+	}
+	return 0;
 }
