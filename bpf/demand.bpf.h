@@ -221,7 +221,7 @@ static bool dispatch_boosted(struct cpu_ctx *cctx, s32 cpu, u64 now)
 	bpf_for_each(scx_dsq, p, cpu, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
-		if (!tctx || !(tctx->boost || (tctx->denied && arrivals_demand())))
+		if (!tctx || !(tctx->boost || (tctx->denied && arrivals_demand())) || is_held(p, tctx, cpu, now))
 			continue;
 		if (taken || !may_overtake(p, tctx, cctx, now)) {
 			more = true;

@@ -17,7 +17,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	bool granted = false;
 	u64 key;
 
-	if (first && is_to_park(tctx, cctx))
+	if (is_held_now(prev, tctx, cpu, now) || (first && is_to_park(tctx, cctx)))
 		return false;
 	tctx->park = PARK_NONE;
 	if (first && tctx->yields) {
@@ -39,6 +39,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		trace_switch_in(prev, tctx);
 	}
 	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : rest_or_whole_slice(tctx));
+	bound_slice(prev, tctx, cctx, cpu, now);
 	tctx->key = key;
 	note_position(cctx, tctx, key, now);
 	return true;
@@ -56,7 +57,7 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 }
 
 /* An idle CPU takes work from the others, from those that share its cache first. */
-static bool steal(s32 cpu)
+static bool steal(s32 cpu, u64 now)
 {
 	u32 pass, i;
 
@@ -66,7 +67,7 @@ static bool steal(s32 cpu)
 		bpf_for(i, 1, nr_cpu_ids) {
 			s32 other = cpu + i < nr_cpu_ids ? cpu + i : cpu + i - nr_cpu_ids;
 
-			if (share_cache(cpu, other) != !pass || !is_queued(other))
+			if (share_cache(cpu, other) != !pass || !is_queued(other) || is_front_held(other, cpu, now))
 				continue;
 			if (scx_bpf_dsq_move_to_local(other, 0)) {
 				count(COSCHED_COUNTER_steals);
@@ -82,6 +83,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_ctx *tctx = NULL;
 	u64 now = scx_bpf_now();
+	bool may_take;
 
 	if (!cctx)
 		return;
@@ -92,15 +94,17 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	refresh_last(cctx, cpu, now);
 	unpark(cctx, cpu, now);
+	take_back(cctx, cpu, now);
+	may_take = clear_front(cpu, cctx, cpu, now);
 	if (dispatch_boosted(cctx, cpu, now) ||
 	    dispatch_row(prev, tctx, cctx, cpu) || pull(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;
-	if (scx_bpf_dsq_move_to_local(cpu, 0))
+	if (!may_take || scx_bpf_dsq_move_to_local(cpu, 0))
 		return;
 	note_empty(cpu);
-	if (!steal(cpu))
+	if (!steal(cpu, now) && clear_front(WAITERS + cpu, cctx, cpu, now))
 		scx_bpf_dsq_move_to_local(WAITERS + cpu, 0);
 }
 

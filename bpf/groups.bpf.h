@@ -22,6 +22,7 @@ struct group {
 	u32 used;
 	u32 parent;
 	u32 weight;
+	u64 limit_seen;		/* limits_version << 32 | the nearest group upwards that had a limit then */
 };
 
 struct {
@@ -37,6 +38,7 @@ struct group_on {
 	u32 policy_seen;		/* policy_now when its debt was last forgiven */
 	struct cosched_order order;
 	struct cosched_place place;	/* its own, in its parent's order */
+	struct cosched_portion portion;	/* of its limit (limits.bpf.h) */
 };
 
 /* All groups of CPU 0, then all of CPU 1, and so on: CPUs share no cache line. The loader sets the size. */
@@ -249,12 +251,14 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 		here->order.weighted_vtime = 0;
 		settle_groups(group, cpu, 0, 0);
 		here->place.vtime = above->order.clock;
+		here->portion.left_ns = 0;
 	}
 	g->parent = parent;
+	g->limit_seen = 0;
 }
 
 /* Finds a free place for @cgrp. A kernel with more groups than places lets the rest count as their parents. */
-static s32 add_group(struct cgroup *cgrp, u32 weight)
+static void add_group(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup *parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
 	u32 parent_group = ROOT_GROUP, group;
@@ -267,7 +271,7 @@ static s32 add_group(struct cgroup *cgrp, u32 weight)
 	place = bpf_cgrp_storage_get(&group_of_cgroup, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!place) {
 		count(COSCHED_COUNTER_groups_full);
-		return 0;
+		return;
 	}
 	*place = parent_group;
 	bpf_for(group, ROOT_GROUP + 1, COSCHED_MAX_GROUPS) {
@@ -280,10 +284,9 @@ static s32 add_group(struct cgroup *cgrp, u32 weight)
 		g->cgroup = cgrp->kn->id;
 		g->weight = weight ?: FAIR_WEIGHT_DEFAULT;
 		*place = key;
-		return 0;
+		return;
 	}
 	count(COSCHED_COUNTER_groups_full);
-	return 0;
 }
 
 static void remove_group(struct cgroup *cgrp)

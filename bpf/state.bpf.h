@@ -31,6 +31,7 @@ const volatile u32 arrivals_wanted;	/* 1 << enum cosched_endpoint: what wakes th
  */
 struct cosched_policy policies[2];
 u32 policy_now;
+u32 limits_version;		/* of all cpu.max together (limits.bpf.h); 0: there never was one */
 
 static const struct cosched_policy *current_policy(void)
 {

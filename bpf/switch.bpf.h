@@ -16,6 +16,7 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 {
 	u64 ran_ns = charge(p, tctx);
 
+	charge_limit(tctx, ran_ns);
 	if (!is_kthread(p))
 		account_loan(&cctx->loan, current_policy(), tctx->boosted, ran_ns);
 	advance_share_clock(cctx, tctx->order_cpu, now);
@@ -78,6 +79,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	/* Others may have come since it was queued. */
 	if (!tctx->slice_used_ns && !tctx->boosted)
 		scx_bpf_task_set_slice(p, begin_whole_slice(tctx));
+	bound_slice(p, tctx, cctx, cpu, now);
 
 	if (tctx->boosted) {
 		count(COSCHED_COUNTER_boosts);
@@ -149,6 +151,7 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 		tctx->park = PARK_NONE;
 		tctx->more_endpoints = 0;
 		leave_order(tctx);
+		return_limit(tctx);
 	}
 	trace_switch_out(p, tctx, runnable);
 	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
@@ -183,7 +186,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
 		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p));
 	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !tctx->boosted);
-	if (!preempted && p->scx.slice >= tick_ns() / 2)
+	if (!preempted && (p->scx.slice >= tick_ns() / 2 || ends_at_pulse(p, cctx)))
 		return;
 	/* The slice of one that spins ends when it sleeps, or with the next tick. */
 	scx_bpf_task_set_slice(p, stop_spin(cctx) ? tick_ns() : 0);
