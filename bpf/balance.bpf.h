@@ -80,7 +80,7 @@ __noinline int pull_from(s32 other, s32 cpu)
 		if (!tctx || (s64)(now - tctx->stays_until) < 0)
 			continue;
 		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
-		    !is_no_worse_off(tctx->order_group, tctx->weight, cpu, other))
+		    is_held(p, tctx, cpu, now) || !is_no_worse_off(tctx->order_group, tctx->weight, cpu, other))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
 			tctx->stays_until = now + STAY_NS;

@@ -27,6 +27,7 @@ struct cpu_ctx {
 	u32 curr_kthread;
 	u32 curr_talks;		/* messages have arrived for it, some time or other */
 	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
+	u32 curr_limited;	/* cpu.max holds for it (limits.bpf.h) */
 	u32 preempt_at_tick;	/* a kernel thread has woken, and waits for another one */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
@@ -37,6 +38,8 @@ struct cpu_ctx {
 	struct cosched_loan loan;	/* what boosts have had more than the fair order */
 	struct cosched_loan urgent;	/* the same of kernel threads (enqueue.bpf.h) */
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
+
+	u64 limited_until;	/* when one that is set aside here is to be looked at; 0: nobody is (aside.bpf.h) */
 
 	/* Balance (balance.bpf.h). */
 	u32 load;		/* how many were runnable here of late (policies/balance.h) */

@@ -263,6 +263,8 @@ static bool ask_again(struct cpu_ctx *cctx, s32 cpu, u64 now)
 
 		if (!tctx || asked++ >= MAX_ASKED)
 			break;
+		if (is_held(p, tctx, cpu, now))
+			continue;
 		if (!has_demand(tctx)) {
 			tctx->denied = 0;
 			if (!tctx->hint_page)
@@ -276,33 +278,6 @@ static bool ask_again(struct cpu_ctx *cctx, s32 cpu, u64 now)
 		return scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
 	}
 	return false;
-}
-
-/* The bucket of a latency: the least i with @ns <= 2^i us, or the last one. */
-static u32 latency_bucket(u64 ns)
-{
-	u64 us = (ns + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
-	u32 bucket = us > 1 ? log2_u64(us - 1) : 0;
-
-	return bucket < COSCHED_LATENCY_BUCKETS ? bucket : COSCHED_LATENCY_BUCKETS - 1;
-}
-
-/* Records how long the message that @tctx now runs for has waited. */
-static void record_latency(struct task_ctx *tctx, u64 now)
-{
-	struct cosched_cpu_stats *stats = this_cpu_stats();
-	u64 arrival_ns = tctx->arrival_ns;
-	u64 waited_ns;
-	u64 *bucket;
-
-	if (!stats || !arrival_ns)
-		return;
-	tctx->arrival_ns = 0;
-	waited_ns = now > arrival_ns ? now - arrival_ns : 0;
-	stats->latency_sum_ns += waited_ns;
-	bucket = MEMBER_VPTR(stats->latency_buckets, [latency_bucket(waited_ns)]);
-	if (bucket)
-		(*bucket)++;
 }
 
 #endif

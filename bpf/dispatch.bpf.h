@@ -17,7 +17,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	bool others = first_queue(cpu, &first_key) != NR_ORDERED;
 	bool granted = false;
 
-	if (others && is_to_park(tctx, cctx))
+	if (is_held_now(prev, tctx, cpu, now) || (others && is_to_park(tctx, cctx)))
 		return false;
 	tctx->park = PARK_NONE;
 	if (others && tctx->yields) {
@@ -39,6 +39,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		trace_switch_in(prev, tctx);
 	}
 	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : rest_or_whole_slice(tctx));
+	bound_slice(prev, tctx, cctx, cpu, now);
 	tctx->key = key;
 	note_position(cctx, tctx, key, now);
 	return true;
@@ -59,15 +60,18 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
  * @cpu, which is idle, takes one of the first in a queue of another CPU. A task that may run on a few CPUs only can stand
  * there behind many like it, and is not found then.
  */
-__noinline int steal_from(u64 queue, s32 cpu)
+__noinline int steal_from(u64 queue, s32 cpu, u64 now)
 {
 	struct task_struct *p;
 	u32 looks = 0;
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+
 		if (looks++ >= MAX_LOOKS)
 			break;
-		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!tctx || is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
+		    is_held(p, tctx, cpu, now))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
 			count(COSCHED_COUNTER_steals);
@@ -78,7 +82,7 @@ __noinline int steal_from(u64 queue, s32 cpu)
 }
 
 /* An idle CPU takes work from the others, from those that share its cache first. */
-static bool steal(s32 cpu)
+static bool steal(s32 cpu, u64 now)
 {
 	u32 pass, i;
 
@@ -90,8 +94,9 @@ static bool steal(s32 cpu)
 
 			if (share_cache(cpu, other) != !pass || !is_queued(other))
 				continue;
-			if (steal_from(queue_id(other, QUEUE_FREE), cpu) || steal_from(queue_id(other, QUEUE_ASKED), cpu) ||
-			    steal_from(queue_id(other, QUEUE_GRANTED), cpu))
+			if (steal_from(queue_id(other, QUEUE_FREE), cpu, now) ||
+			    steal_from(queue_id(other, QUEUE_ASKED), cpu, now) ||
+			    steal_from(queue_id(other, QUEUE_GRANTED), cpu, now))
 				return true;
 			note_empty(other);
 		}
@@ -100,7 +105,7 @@ static bool steal(s32 cpu)
 }
 
 /* Takes the next in the fair order of @cpu, or whatever waits elsewhere. */
-static void take_next(s32 cpu)
+static void take_next(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	u64 key = 0;
 	u32 queue = first_queue(cpu, &key);
@@ -108,7 +113,7 @@ static void take_next(s32 cpu)
 	if (queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, queue), 0))
 		return;
 	note_empty(cpu);
-	if (!steal(cpu))
+	if (!steal(cpu, now) && clear_front(queue_id(cpu, QUEUE_PARKED), cctx, cpu, now))
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 
@@ -117,6 +122,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_ctx *tctx = NULL;
 	u64 now = scx_bpf_now();
+	bool may_take;
 
 	if (!cctx)
 		return;
@@ -128,12 +134,15 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	refresh_last(cctx, cpu, now);
 	look_at_parked(cctx, cpu, now);
 	empty_box(cctx, cpu);
-	if (take_granted(cpu) || ask_again(cctx, cpu, now) ||
+	take_back(cctx, cpu, now);
+	may_take = clear_fronts(cctx, cpu, now);
+	if ((may_take && take_granted(cpu)) || ask_again(cctx, cpu, now) ||
 	    dispatch_row(prev, tctx, cctx, cpu) || pull(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;
-	take_next(cpu);
+	if (may_take)
+		take_next(cctx, cpu, now);
 }
 
 #endif

@@ -13,6 +13,8 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	bool is_idle = false;
 	s32 cpu;
 
+	if (tctx && is_limited(p, tctx) && is_held_now(p, tctx, prev_cpu, scx_bpf_now()))
+		return prev_cpu;
 	/*
 	 * Without SCX_WAKE_SYNC, which would put @p behind a waker that promises to sleep, with a CPU idle: pipes and
 	 * sockets promise it at every write, and a stream of messages then runs on one CPU.
@@ -151,7 +153,12 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 
+	/* The CPU would go idle: have it look for work again, for which @p counts from now on. */
+	if (enq_flags & SCX_ENQ_LAST)
+		scx_bpf_kick_cpu(cpu, 0);
 	tctx->boosted = 0;
+	if (enqueue_aside(p, tctx, cctx, cpu, enq_flags))
+		return;
 	if (is_kthread(p) && enqueue_kthread(p, tctx, cctx, enq_flags))
 		return;
 

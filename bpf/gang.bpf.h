@@ -55,19 +55,21 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 
 		if (looks++ >= MAX_ROW_LOOKS)
 			break;
-		if (!ptctx || !has_turn(p))
+		if (!ptctx || !has_turn(p) || is_held(p, ptctx, cpu, scx_bpf_now()))
 			continue;
 		/* @prev is of this row as well, and its turn within the row goes on. */
-		if (prev && tctx && has_turn(prev) && vtime_before(present_key(tctx, cpu), p->scx.dsq_vtime))
+		if (prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu, scx_bpf_now()) &&
+		    vtime_before(present_key(tctx, cpu), p->scx.dsq_vtime))
 			break;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_whole_slice(ptctx));
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
 			return true;
 	}
-	if (!prev || !tctx || !has_turn(prev))
+	if (!prev || !tctx || !has_turn(prev) || is_held_now(prev, tctx, cpu, scx_bpf_now()))
 		return false;
 	tctx->park = PARK_NONE;
 	scx_bpf_task_set_slice(prev, begin_whole_slice(tctx));
+	bound_slice(prev, tctx, cctx, cpu, scx_bpf_now());
 	note_position(cctx, tctx, present_key(tctx, cpu), scx_bpf_now());
 	return true;
 }

@@ -22,6 +22,7 @@ struct group {
 	u32 used;
 	u32 parent;
 	u32 weight;
+	u64 limit_seen;		/* limits_version << 32 | the nearest group upwards that had a limit then */
 };
 
 struct {
@@ -37,6 +38,7 @@ struct group_on {
 	u32 policy_seen;		/* policy_now when its debt was last forgiven */
 	struct cosched_order order;
 	struct cosched_place place;	/* its own, in its parent's order */
+	struct cosched_portion portion;	/* of its limit (limits.bpf.h) */
 };
 
 /* All groups of CPU 0, then all of CPU 1, and so on: CPUs share no cache line. The loader sets the size. */
@@ -232,83 +234,6 @@ static u64 share_of_newcomer(u32 group, u32 weight, s32 cpu)
 		group = g->parent;
 	}
 	return fair_share(1ULL << COSCHED_SHARE_SHIFT, effective, root_weight(cpu) + weight);
-}
-
-/* @group begins anew below @parent: with nothing runnable, and neither credit nor debt. */
-static void begin_group(u32 group, struct group *g, u32 parent)
-{
-	s32 cpu;
-
-	bpf_for(cpu, 0, nr_cpu_ids) {
-		struct group_on *here = group_on(group, cpu), *above = group_on(parent, cpu);
-
-		if (!here || !above)
-			continue;
-		/* Should a task of its last owner not have left: the order above, still that owner's, forgets it. */
-		here->order.weight = 0;
-		here->order.weighted_vtime = 0;
-		settle_groups(group, cpu, 0, 0);
-		here->place.vtime = above->order.clock;
-	}
-	g->parent = parent;
-}
-
-/* Finds a free place for @cgrp. A kernel with more groups than places lets the rest count as their parents. */
-static s32 add_group(struct cgroup *cgrp, u32 weight)
-{
-	struct cgroup *parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
-	u32 parent_group = ROOT_GROUP, group;
-	u32 *place;
-
-	if (parent) {
-		parent_group = find_group(parent);
-		bpf_cgroup_release(parent);
-	}
-	place = bpf_cgrp_storage_get(&group_of_cgroup, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!place) {
-		count(COSCHED_COUNTER_groups_full);
-		return 0;
-	}
-	*place = parent_group;
-	bpf_for(group, ROOT_GROUP + 1, COSCHED_MAX_GROUPS) {
-		u32 key = group;
-		struct group *g = bpf_map_lookup_elem(&groups, &key);
-
-		if (!g || __sync_val_compare_and_swap(&g->used, 0, 1))
-			continue;
-		begin_group(key, g, parent_group);
-		g->cgroup = cgrp->kn->id;
-		g->weight = weight ?: FAIR_WEIGHT_DEFAULT;
-		*place = key;
-		return 0;
-	}
-	count(COSCHED_COUNTER_groups_full);
-	return 0;
-}
-
-static void remove_group(struct cgroup *cgrp)
-{
-	u64 id = cgrp->kn->id;
-	u32 group = find_group(cgrp);
-	struct group *g = bpf_map_lookup_elem(&groups, &group);
-
-	bpf_cgrp_storage_delete(&group_of_cgroup, cgrp);
-	if (g && g->cgroup == id)
-		__sync_lock_test_and_set(&g->used, 0);
-}
-
-/* Gives @cgrp a new weight, on the CPUs too where it counts with the old one. */
-static void reweigh_group(struct cgroup *cgrp, u32 weight)
-{
-	u32 group = find_group(cgrp);
-	struct group *g = bpf_map_lookup_elem(&groups, &group);
-	s32 cpu;
-
-	if (!g || g->cgroup != cgrp->kn->id)
-		return;
-	g->weight = weight ?: 1;
-	bpf_for(cpu, 0, nr_cpu_ids)
-		settle_groups(group, cpu, 0, 0);
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "counters.h"
 #include "../policies/account.h"
 #include "../policies/boost_choice.h"
+#include "../policies/limit.h"
 #include "../policies/policy.h"
 #include "../policies/prefetch.h"
 #include "../policies/window.h"

@@ -17,6 +17,8 @@
  *	state.bpf.h	what is known of a task, an endpoint
  *	queues.bpf.h	where tasks wait, and what hooks have marked there
  *	groups.bpf.h	the tree of cgroups, with an order on each CPU
+ *	cgroups.bpf.h	cgroups come and go
+ *	limits.bpf.h	cpu.max: what a group has left
  *	fair.bpf.h	the fair order: when a task has its place in it
  *	jobs.bpf.h	what each job used, and what its share would have been
  *	trace.bpf.h	arrivals, decisions and switches for somebody who looks
@@ -37,6 +39,7 @@
  *	pulse.bpf.h	a timer: who polls in vain, whom to boost periodically, whose turn is over
  *	switch.bpf.h	a task becomes runnable, runs, stops, sleeps
  *	balance.bpf.h	on which CPU a task waits
+ *	aside.bpf.h	a task whose group has used up its cpu.max waits apart
  *	enqueue.bpf.h	where a task waits
  *	dispatch.bpf.h	which task a CPU takes
  *	main.bpf.c	tasks and cgroups come and go; the table of callbacks
@@ -52,6 +55,7 @@
 #include "../policies/epoch.h"
 #include "../policies/gang.h"
 #include "../policies/gate.h"
+#include "../policies/limit.h"
 #include "../policies/wait.h"
 #include "../policies/wire.h"
 
@@ -69,6 +73,8 @@ UEI_DEFINE(uei);
 #include "state.bpf.h"
 #include "queues.bpf.h"
 #include "groups.bpf.h"
+#include "cgroups.bpf.h"
+#include "limits.bpf.h"
 #include "fair.bpf.h"
 #include "jobs.bpf.h"
 #include "trace.bpf.h"
@@ -88,6 +94,7 @@ UEI_DEFINE(uei);
 #include "pulse.bpf.h"
 #include "balance.bpf.h"
 #include "switch.bpf.h"
+#include "aside.bpf.h"
 #include "enqueue.bpf.h"
 #include "dispatch.bpf.h"
 
@@ -156,7 +163,13 @@ void BPF_STRUCT_OPS(cosched_set_weight, struct task_struct *p, u32 weight)
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
 {
-	return cgrp->level ? add_group(cgrp, args->weight) : 0;
+	if (!cgrp->level)
+		return 0;
+	add_group(cgrp, args->weight);
+	/* Since 6.17, as is the callback. */
+	if (bpf_core_field_exists(args->bw_quota_us))
+		set_limit(cgrp, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
+	return 0;
 }
 
 void BPF_STRUCT_OPS(cosched_cgroup_exit, struct cgroup *cgrp)
@@ -178,6 +191,11 @@ void BPF_STRUCT_OPS(cosched_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	reweigh_group(cgrp, weight);
 }
 
+void BPF_STRUCT_OPS(cosched_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
+{
+	set_limit(cgrp, period_us, quota_us, burst_us);
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 {
 	struct cosched_job_stats none = {};
@@ -194,6 +212,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 				scx_bpf_error("cannot create queue %u of CPU %u: %d", queue, cpu, err);
 				return err;
 			}
+		}
+		err = init_limits(cpu);
+		if (err) {
+			scx_bpf_error("cannot create the timer of limits of CPU %u: %d", cpu, err);
+			return err;
 		}
 		err = init_pulse(cpu);
 		if (err) {
@@ -226,8 +249,10 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .cgroup_exit	= (void *)cosched_cgroup_exit,
 	       .cgroup_move	= (void *)cosched_cgroup_move,
 	       .cgroup_set_weight = (void *)cosched_cgroup_set_weight,
+	       .cgroup_set_bandwidth = (void *)cosched_cgroup_set_bandwidth,
 	       .init		= (void *)cosched_init,
 	       .exit		= (void *)cosched_exit,
-	       .flags		= SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+	       .flags		= SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED |
+			  SCX_OPS_ALLOW_QUEUED_WAKEUP,
 	       .timeout_ms	= 20000,
 	       .name		= "cosched");

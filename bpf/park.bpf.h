@@ -35,7 +35,7 @@ static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 		tctx->park = PARK_NONE;
 		return false;
 	}
-	tctx->looked_at = now;
+	tctx->look_at = now;
 	if (!cctx->parked_looked_at)
 		cctx->parked_looked_at = now;
 	return true;
@@ -85,7 +85,7 @@ static void look_at_parked(struct cpu_ctx *cctx, s32 cpu, u64 now)
 		cctx->parked_looked_at = now;
 		if (looks > MAX_LOOKS)
 			break;
-		tctx->looked_at = now;
+		tctx->look_at = now;
 		move_to_queue(p, tctx, cpu, QUEUE_PARKED, 0);
 	}
 }

@@ -6,6 +6,7 @@
  *	spin-block,	a running task that polls in vain is found out, and after its spin time asked to leave the CPU
  *	spin-yield	(park.bpf.h; Zhang 2.4.1, 2.4.2)
  *	gang		the turn of a row ends (gang.bpf.h)
+ *	cpu.max		what a running task may have ends before the next tick (limits.bpf.h)
  *
  * It beats only while it has something to look at: somebody in the queue, and for the waits a running task to which
  * messages come. A boost that was granted for less than a slice ends at the pulse too where there is one, and not only
@@ -52,11 +53,28 @@ static bool is_watched(const struct task_ctx *tctx)
 	return is_known_to_wait(tctx) && looks_matter();
 }
 
+/* What the task that runs on @cctx's CPU may still have of cpu.max, in ns, if that ends before the next tick; else 0. */
+static u64 rest_of_limit(const struct cpu_ctx *cctx)
+{
+	u64 rest_ns = cctx->curr_limited ? rest_of_slice(cctx, scx_bpf_now()) : 0;
+
+	return rest_ns < tick_ns() ? rest_ns : 0;
+}
+
+/* Does the slice of @p, which runs on @cctx's CPU, end at the pulse and not at a tick? */
+static bool ends_at_pulse(const struct task_struct *p, const struct cpu_ctx *cctx)
+{
+	return cctx->curr_limited && cctx->pulse && p->scx.slice;
+}
+
 /* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
 static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
 {
 	const struct cosched_policy *policy = current_policy();
+	u64 limit_ns = rest_of_limit(cctx);
 
+	if (limit_ns)
+		return limit_ns;
 	if (!is_wanted(cpu) && (!cosched_boosts(policy) || scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_PARKED)) <= 0))
 		return 0;
 	/* A slice that is over before the next tick. */
@@ -226,6 +244,10 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 	const struct cosched_policy *policy = current_policy();
 	u64 now = scx_bpf_now();
 
+	if (cctx->curr_limited && !rest_of_slice(cctx, now)) {
+		end_slice(p, cctx, cpu);
+		return;
+	}
 	if (policy->arrival == COSCHED_ARRIVAL_GANG) {
 		note_row(bpf_ktime_get_tai_ns() % gang_quantum_ns(policy));
 		end_slice(p, cctx, cpu);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The queues of a CPU. A runnable task that does not run waits in one of five:
+ * The queues of a CPU. A runnable task that does not run waits in one of six:
  *
  *	QUEUE_FREE	other CPUs may take it
  *	QUEUE_PINNED	it may run on this CPU only
  *	QUEUE_ASKED	its demand was denied, or it gives hints: the gate is asked whenever the CPU looks for work
  *	QUEUE_GRANTED	the gate has granted it a boost: it goes first
  *	QUEUE_PARKED	it polls in vain, and waits for a message (park.bpf.h)
+ *	QUEUE_ASIDE	its group has used up its cpu.max (aside.bpf.h)
  *
- * The first four have one order, by key (fair.bpf.h), so the next task is at the head of one of them. The parked tasks
+ * The first four have one order, by key (fair.bpf.h), so the next task is at the head of one of them. In the others tasks
  * stand in the order in which the CPU looks at them. So whatever a CPU looks for is at a head. Nothing walks through a
  * queue: a look at tasks that may or may not do goes over a few at most, and leaves the rest to the next look.
  *
@@ -27,6 +28,7 @@ enum queue {
 	QUEUE_GRANTED,
 	NR_ORDERED,		/* the queues above make up the fair order */
 	QUEUE_PARKED = NR_ORDERED,
+	QUEUE_ASIDE,
 	NR_QUEUES,
 };
 
@@ -57,7 +59,7 @@ static u32 first_queue(s32 cpu, u64 *key)
 	return first;
 }
 
-/* Does anything wait on @cpu that is not parked? */
+/* Does anything wait on @cpu for its turn? */
 static bool is_wanted(s32 cpu)
 {
 	u32 queue;
@@ -138,7 +140,7 @@ static bool any_queued(void)
 	return false;
 }
 
-/* The queue that @p is to wait in, which is not parked. */
+/* The queue that @p is to wait in for its turn. */
 static u32 queue_for(const struct task_struct *p, const struct task_ctx *tctx)
 {
 	if (tctx->boost)
@@ -154,7 +156,7 @@ static u32 queue_for(const struct task_struct *p, const struct task_ctx *tctx)
 /* Where @tctx stands in @queue. */
 static u64 place_in(const struct task_ctx *tctx, u32 queue)
 {
-	return queue == QUEUE_PARKED ? tctx->looked_at : tctx->key;
+	return queue < NR_ORDERED ? tctx->key : tctx->look_at;
 }
 
 /* Has @p, which is being enqueued, wait for its CPU in @queue. */

@@ -35,6 +35,7 @@ const volatile u32 arrivals_wanted;	/* 1 << enum cosched_endpoint: what wakes th
  */
 struct cosched_policy policies[2];
 u32 policy_now;
+u32 limits_version;		/* of all cpu.max together (limits.bpf.h); 0: there never was one */
 
 static const struct cosched_policy *current_policy(void)
 {
@@ -105,7 +106,7 @@ struct task_ctx {
 	u64 slice_used_ns;	/* of the present slice */
 	u64 charged_ns;		/* sum_exec_runtime up to which it is charged */
 	u64 queued_at;		/* when it was last put into a queue */
-	u64 looked_at;		/* when its CPU last looked whether it stays parked */
+	u64 look_at;		/* its place among those that are parked or set aside: when its CPU has looked at it, or will */
 	u32 queue;		/* enum queue: that it waits in, or was last */
 	u64 stays_until;	/* no busy CPU takes it before (balance.bpf.h) */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */

@@ -16,6 +16,7 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 {
 	u64 ran_ns = charge(p, tctx);
 
+	charge_limit(tctx, ran_ns);
 	account_urgent(&cctx->urgent, is_kthread(p), ran_ns);
 	if (!is_kthread(p))
 		account_loan(&cctx->loan, current_policy(), tctx->boosted, ran_ns);
@@ -55,6 +56,33 @@ static void advance_epoch(struct task_struct *p, struct task_ctx *tctx, struct c
 		cctx->epoch = cosched_epoch_next(cctx->epoch, cpu);
 }
 
+/* The bucket of a latency: the least i with @ns <= 2^i us, or the last one. */
+static u32 latency_bucket(u64 ns)
+{
+	u64 us = (ns + NSEC_PER_USEC - 1) / NSEC_PER_USEC;
+	u32 bucket = us > 1 ? log2_u64(us - 1) : 0;
+
+	return bucket < COSCHED_LATENCY_BUCKETS ? bucket : COSCHED_LATENCY_BUCKETS - 1;
+}
+
+/* Records how long the message that @tctx now runs for has waited. */
+static void record_latency(struct task_ctx *tctx, u64 now)
+{
+	struct cosched_cpu_stats *stats = this_cpu_stats();
+	u64 arrival_ns = tctx->arrival_ns;
+	u64 waited_ns;
+	u64 *bucket;
+
+	if (!stats || !arrival_ns)
+		return;
+	tctx->arrival_ns = 0;
+	waited_ns = now > arrival_ns ? now - arrival_ns : 0;
+	stats->latency_sum_ns += waited_ns;
+	bucket = MEMBER_VPTR(stats->latency_buckets, [latency_bucket(waited_ns)]);
+	if (bucket)
+		(*bucket)++;
+}
+
 void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -79,6 +107,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	/* Others may have come since it was queued. */
 	if (!tctx->slice_used_ns && !tctx->boosted)
 		scx_bpf_task_set_slice(p, begin_whole_slice(tctx));
+	bound_slice(p, tctx, cctx, cpu, now);
 
 	if (tctx->boosted) {
 		count(COSCHED_COUNTER_boosts);
@@ -150,6 +179,7 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 		tctx->park = PARK_NONE;
 		tctx->more_endpoints = 0;
 		leave_order(tctx);
+		return_limit(tctx);
 	}
 	trace_switch_out(p, tctx, runnable);
 	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
@@ -184,7 +214,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
 		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p));
 	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !tctx->boosted);
-	if (!preempted && p->scx.slice >= tick_ns() / 2)
+	if (!preempted && (p->scx.slice >= tick_ns() / 2 || ends_at_pulse(p, cctx)))
 		return;
 	/* The slice of one that spins ends when it sleeps, or with the next tick. */
 	scx_bpf_task_set_slice(p, stop_spin(cctx) ? tick_ns() : 0);

@@ -10,6 +10,7 @@
 #include "epoch.h"
 #include "gang.h"
 #include "gate.h"
+#include "limit.h"
 #include "prefetch.h"
 #include "wait.h"
 #include "window.h"
@@ -121,6 +122,36 @@ void cosched_native_account_urgent(struct cosched_loan *loan, int kthread, u64 r
 void cosched_native_account_describe(struct cosched_demand *demand, s64 lead, u64 effective, u64 sum, u32 nr, int counts)
 {
 	account_describe(demand, lead, effective, sum, nr, counts);
+}
+
+void cosched_native_limit_set(struct cosched_limit *limit, u64 quota_ns, u64 period_ns, u64 burst_ns, u64 now_ns)
+{
+	limit_set(limit, quota_ns, period_ns, burst_ns, now_ns);
+}
+
+void cosched_native_limit_return(struct cosched_limit *limit, struct cosched_portion *portion)
+{
+	limit_return(limit, portion);
+}
+
+s64 cosched_native_limit_take(struct cosched_limit *limit, struct cosched_portion *portion, u64 now_ns)
+{
+	return limit_take(limit, portion, now_ns);
+}
+
+u64 cosched_native_limit_until(const struct cosched_limit *limit, const struct cosched_portion *portion, u64 now_ns)
+{
+	return limit_until(limit, portion, now_ns);
+}
+
+int cosched_native_limit_waited(u64 waited_ns)
+{
+	return limit_waited(waited_ns);
+}
+
+u64 cosched_native_limit_slice(u64 slice_ns, s64 left_ns)
+{
+	return limit_slice(slice_ns, left_ns);
 }
 
 u64 cosched_native_wait_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)

@@ -16,6 +16,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
 use crate::bpf::{BpfSkelBuilder, intf};
 use crate::cli::CheckArgs;
+use crate::cpu_max::{self, Unkept};
 use crate::hooks::{self, Hook};
 use crate::settings::DEFAULT_CONTROL_SOCKET;
 
@@ -201,6 +202,23 @@ impl Host {
         }
     }
 
+    /// The file of this machine that would be at `path` if it was ours.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        self.sysroot.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    fn limits(&self) -> Vec<Finding> {
+        if self.btf.as_ref().is_some_and(cpu_max::is_told) {
+            return vec![ok("cpu.max", "kept")];
+        }
+        let warning = |line: &String| found("cpu.max", Level::Warning, line.as_str(), cpu_max::REMEDY);
+        let unkept: Vec<_> = Unkept::of(self).lines().iter().map(warning).collect();
+        match unkept.is_empty() {
+            true => vec![ok("cpu.max", "not kept by this kernel, but no cgroup has one")],
+            false => unkept,
+        }
+    }
+
     fn hook(&self, hook: &Hook) -> Finding {
         let thing = format!("hook {}", hook.name);
         if self.btf.as_ref().is_some_and(|btf| hook.is_possible(btf)) {
@@ -263,6 +281,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode> {
     findings.extend(host.requirements());
     findings.push(socket_dir(socket));
     findings.push(host.cgroups());
+    findings.extend(host.limits());
     findings.extend(hooks_of_the_object()?.iter().map(|hook| host.hook(hook)));
 
     let mut out = std::io::stdout().lock();

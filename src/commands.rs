@@ -242,6 +242,9 @@ pub fn status_text(snapshot: &Snapshot) -> String {
         n => format!(", {n} of RDMA idle"),
     };
     fact("hooks", format!("{} attached{resting}{idle}; missing: {missing}", hooks.attached.len()));
+    for line in &snapshot.limits_not_kept {
+        fact("cpu.max", line.clone());
+    }
     fact(
         "coscheduled",
         snapshot.coscheduling_degree().map_or("no arrivals yet".into(), |d| {

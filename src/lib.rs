@@ -55,6 +55,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod control;
+pub mod cpu_max;
 pub mod exporter;
 pub mod gang;
 pub mod given;

@@ -12,9 +12,9 @@ use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{NR_CPU_IDS, Topology, scx_ops_load, scx_ops_open};
 
 use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf, types};
-use crate::hooks;
 use crate::report::one_line;
 use crate::wire::Wire;
+use crate::{cpu_max, hooks};
 
 /// What the scheduler has to know before it starts.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,9 @@ fn attempt<'a>(
     let mut skel = open(place)?;
     // The first attempt has said which hooks are missing.
     hooks::prepare(skel.open_object_mut(), btf, with_hooks, start.arrivals != 0, start.quiet || !with_hooks);
+    if !cpu_max::is_told(btf) {
+        skel.struct_ops.cosched_ops_mut().cgroup_set_bandwidth = std::ptr::null_mut();
+    }
     configure(&mut skel, start)?;
     size_maps(&mut skel)?;
     if start.prefetch == 0 {

@@ -15,12 +15,14 @@ pub use fair::{
     account_share, fair_bound, fair_bound_credit, fair_charge, fair_credit, fair_enter, fair_has_rest, fair_lead,
     fair_lead_above, fair_lead_ns, fair_leave, fair_place, fair_preempts, fair_slice,
 };
+pub use limit::{NEW_LIMIT, NEW_PORTION, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited};
 pub use wire::{
     PREFETCH_LENGTH, WIRE_OPTION_MAX, prefetch_credible, prefetch_decode, prefetch_encode, wire_credible, wire_decode,
     wire_encode, wire_epoch_next, wire_surplus_encode,
 };
 
 mod fair;
+mod limit;
 mod wire;
 
 const NR_COUNTERS: usize = intf::cosched_counter_COSCHED_NR_COUNTERS as usize;

@@ -34,6 +34,9 @@ pub struct Snapshot {
     pub costs: CostsView,
     /// What makes two tasks members of one job.
     pub job_by: JobBy,
+    /// Limits of cgroups (`cpu.max`) that this kernel does not tell a scheduler of, a line each.
+    #[serde(default)]
+    pub limits_not_kept: Vec<String>,
     /// Which hooks observe.
     pub hooks: HookStates,
     /// What the scheduler takes.

@@ -13,6 +13,7 @@
 #include "../policies/epoch.h"
 #include "../policies/gang.h"
 #include "../policies/gate.h"
+#include "../policies/limit.h"
 #include "../policies/prefetch.h"
 #include "../policies/wait.h"
 #include "../policies/window.h"
@@ -141,6 +142,33 @@ int fair_row(struct fair_row *context)
 	account_urgent(&fair.urgent, fair.flag != 0, fair.ns);
 	account_describe(&fair.demand, fair.lead, fair.effective, fair.sum, fair.nr, fair.flag != 0);
 	*context = fair;
+	return 0;
+}
+
+/* What a group has left of its cpu.max. */
+struct limit_row {
+	struct cosched_limit limit;
+	struct cosched_limit fresh;		/* to be set anew */
+	struct cosched_portion takes, returns;	/* of two CPUs */
+	u64 now_ns, ns;
+	u64 answers[4];
+};
+
+static struct limit_row limited;
+
+SEC("syscall")
+int limit_row(struct limit_row *context)
+{
+	u64 *answers = limited.answers;
+
+	limited = *context;
+	answers[0] = limit_until(&limited.limit, &limited.takes, limited.now_ns);
+	answers[1] = limit_waited(limited.ns);
+	limit_return(&limited.limit, &limited.returns);
+	answers[2] = limit_take(&limited.limit, &limited.takes, limited.now_ns);
+	answers[3] = limit_slice(limited.ns, limited.takes.left_ns);
+	limit_set(&limited.fresh, limited.ns, limited.limit.period_ns, limited.limit.burst_ns, limited.now_ns);
+	*context = limited;
 	return 0;
 }
 

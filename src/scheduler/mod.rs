@@ -19,6 +19,7 @@ use scx_utils::{UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 use crate::bpf::{BpfSkel, types};
 use crate::calibration::{self, Costs};
 use crate::check::Host;
+use crate::cpu_max::{self, Unkept};
 use crate::gang::Gang;
 use crate::hints::kernel::Pages;
 use crate::hints::{Change, Done};
@@ -58,6 +59,8 @@ pub struct Session {
     wire: Option<Wire>,
     /// Where prefetches are heard, if there are to be any.
     port: Option<Port>,
+    /// Limits of cgroups that the kernel does not tell of.
+    unkept: Unkept,
     /// Counters of full maps that have been warned of.
     full: BTreeSet<&'static str>,
 }
@@ -86,6 +89,7 @@ impl Session {
             runs: 0,
             wire: settings.wire.as_ref().and_then(|wire| wire::load(wire, host.cgroup_root().as_deref())),
             port,
+            unkept: warned_of(Unkept::of(host)),
             full: BTreeSet::new(),
             settings,
         }
@@ -260,6 +264,14 @@ impl<'a, 's> Scheduler<'a, 's> {
     fn hint(&mut self, change: Change) -> Result<Done> {
         self.hints.apply(change, &self.skel.maps.hint_pages, &self.skel.progs.place_hint)
     }
+}
+
+/// Warns of the limits that are not kept.
+fn warned_of(mut unkept: Unkept) -> Unkept {
+    for line in unkept.lines() {
+        warn!("cpu.max: {line} ({})", cpu_max::REMEDY);
+    }
+    unkept
 }
 
 /// Has correspondents asked for ahead of messages, if that is wanted.

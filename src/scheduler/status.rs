@@ -22,7 +22,8 @@ impl Scheduler<'_, '_> {
         totals.add(&self.read()?);
         let memory = Memory { resident_bytes: resident_bytes(), maps_bytes: self.maps_bytes() };
         let runnable = totals::runnable(&self.skel.maps.cpu_ctxs, *NR_CPU_IDS)?;
-        let Session { top, owners, .. } = &mut *self.session;
+        let Session { top, owners, unkept, .. } = &mut *self.session;
+        let limits_not_kept = unkept.lines().to_vec();
         let jobs = top.view(&totals.jobs, |id| owners.name(id));
         Ok(Snapshot {
             version: crate::VERSION.into(),
@@ -32,6 +33,7 @@ impl Scheduler<'_, '_> {
             policy: self.session.policy.view(),
             costs: self.session.policy.costs(&self.session.costs),
             job_by: self.session.settings.job_by,
+            limits_not_kept,
             hooks: self.hook_states(),
             memory,
             runnable: Runnable::new(&runnable, online_cpus()),

@@ -73,6 +73,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
             source: "measured".into(),
         }),
         job_by: JobBy::Cgroup,
+        limits_not_kept: vec!["/slurm/job_7 has 10000 100000, which is not kept".into()],
         hooks: HookStates {
             attached: vec!["on_readable".into()],
             resting: vec![],

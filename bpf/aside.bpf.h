@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A task whose group has used up its cpu.max is set aside until the group may run again.
+ *
+ * It stays runnable for the kernel, but waits in QUEUE_ASIDE of its CPU, by when that is. It leaves the fair order,
+ * so its weight takes nothing from the others, and counts as blocked: an arrival finds nobody to boost. When the time has
+ * come a timer looks whether the CPU is idle, or the fair order has the task run at once, as if it had slept. Otherwise
+ * the CPU takes it back when it looks for work next.
+ *
+ * Tasks of a group that has run out while they waited in the CPU's queue are set aside when they come to be first there.
+ * Each dispatch looks at LIMIT_LOOKS tasks at most; if more are to go, the CPU dispatches again at once.
+ */
+#ifndef COSCHED_ASIDE_BPF_H
+#define COSCHED_ASIDE_BPF_H
+
+enum {
+	LIMIT_LOOKS	= 8,
+	WAITED_SHIFT	= 20,	/* of 10 s, which is 10 us of a queue's order */
+};
+
+struct limit_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct limit_timer);
+} limit_timers SEC(".maps");
+
+/* Has the timer of @cpu run out at @at, if it does not do so earlier. */
+static void look_at_limits(struct cpu_ctx *cctx, s32 cpu, u64 at, u64 now)
+{
+	struct limit_timer *timer;
+	u32 key = cpu;
+
+	if (cctx->limited_until && (s64)(at - cctx->limited_until) >= 0)
+		return;
+	cctx->limited_until = at ?: 1;
+	timer = bpf_map_lookup_elem(&limit_timers, &key);
+	if (timer)
+		bpf_timer_start(&timer->timer, (s64)(at - now) > (s64)LIMIT_LEAST_NS ? at - now : LIMIT_LEAST_NS, 0);
+}
+
+/* The place in the queue of @tctx, which is held @until then: of those that are due together, who has waited longest is first. */
+static u64 aside_key(const struct task_ctx *tctx, u64 until, u64 now)
+{
+	s64 waited_ns = now - tctx->queued_at;
+
+	if (waited_ns < 0)
+		waited_ns = 0;
+	return until + (limit_waited(waited_ns) ? 0 : (LIMIT_WAIT_NS - waited_ns) >> WAITED_SHIFT);
+}
+
+/* @p is in QUEUE_ASIDE of its CPU, or is about to be. */
+static void put_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+{
+	become_idle(p, tctx);
+	return_limit(tctx);
+	tctx->slice_used_ns = 0;
+	tctx->boost = BOOST_NONE;
+	tctx->denied = 0;
+	tctx->park = PARK_NONE;
+	set_state(tctx, TASK_BLOCKED);
+	look_at_limits(cctx, tctx->cpu, tctx->look_at, now);
+}
+
+/* Sets @p aside, which comes to @cpu, if a limit holds it. */
+static bool enqueue_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 enq_flags)
+{
+	u64 now, at;
+
+	if (!is_limited(p, tctx))
+		return false;
+	now = scx_bpf_now();
+	at = held_until(p, tctx, cpu, now, now);
+	if (!at)
+		return false;
+	tctx->cpu = cpu;
+	tctx->queued_at = now;
+	tctx->look_at = aside_key(tctx, at, now);
+	put_aside(p, tctx, cctx, now);
+	insert(p, tctx, QUEUE_ASIDE, current_policy()->slice_ns, enq_flags);
+	return true;
+}
+
+/*
+ * Sets aside those that come first in @queue of @cpu and are held. Returns false if there were so many that the next one
+ * may be held too: then nothing is to be taken from there, and @cpu looks again.
+ */
+static bool clear_front(u64 queue, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	struct task_struct *p;
+	u32 looked = 0;
+
+	if (!READ_ONCE(limits_version))
+		return true;
+	bpf_for_each(scx_dsq, p, queue, 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+		u64 at = tctx ? held_until(p, tctx, cpu, tctx->queued_at, now) : 0;
+
+		if (!at || !tctx)
+			return true;
+		if (looked++ >= LIMIT_LOOKS) {
+			scx_bpf_kick_cpu(cpu, 0);
+			return false;
+		}
+		tctx->look_at = aside_key(tctx, at, now);
+		/* Only then is it nobody else's: another CPU may be taking it. */
+		if (move_to_queue(p, tctx, cpu, QUEUE_ASIDE, 0))
+			put_aside(p, tctx, cctx, now);
+	}
+	return true;
+}
+
+/* The same of all queues that are in the fair order. */
+static bool clear_fronts(struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	u32 queue;
+
+	if (!READ_ONCE(limits_version))
+		return true;
+	bpf_for(queue, 0, NR_ORDERED)
+		if (!clear_front(queue_id(cpu, queue), cctx, cpu, now))
+			return false;
+	return true;
+}
+
+/* @p, which was set aside on @cpu, is runnable again, as if it had slept. A message may have come meanwhile. */
+static void come_back(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	become_runnable(p, tctx, cctx, cpu);
+	bound_debts(p, tctx);
+	set_state(tctx, TASK_QUEUED);
+	if (arrivals_demand() && has_demand(tctx) && demand_granted(p, tctx, cctx, now))
+		tctx->boost = BOOST_GRANTED;
+}
+
+static void wake_idle_cpu_for(struct task_struct *p);
+
+/* Takes those back on @cpu whose groups may run again. */
+static void take_back(struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	struct task_struct *p;
+	u32 looked = 0;
+
+	if (!cctx->limited_until || (s64)(now - cctx->limited_until) < 0)
+		return;
+	cctx->limited_until = 0;
+	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_ASIDE), 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+		u64 at = p->scx.dsq_vtime;
+
+		if (!tctx)
+			continue;
+		if ((s64)(now - at) < 0 || looked++ >= LIMIT_LOOKS) {
+			look_at_limits(cctx, cpu, at, now);
+			break;
+		}
+		at = held_until(p, tctx, cpu, tctx->queued_at, now);
+		if (at) {
+			tctx->look_at = aside_key(tctx, at, now);
+			move_to_queue(p, tctx, cpu, QUEUE_ASIDE, 0);
+			look_at_limits(cctx, cpu, tctx->look_at, now);
+			continue;
+		}
+		come_back(p, tctx, cctx, cpu, now);
+		wake_idle_cpu_for(p);
+		move_to_queue(p, tctx, cpu, queue_for(p, tctx), resume_slice(tctx, cpu));
+	}
+}
+
+/* Does the fair order have @tctx, which was set aside on @cpu, run instead of the running task? */
+static bool comes_back_ahead(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	struct standing standing = {};
+
+	if (!cctx->curr_effective || cctx->curr_kthread || tctx->order_cpu != cpu)
+		return false;
+	stand(tctx->order_group, tctx->weight, lead_in_group(tctx), cpu, &standing);
+	return fair_preempts(running_key(cctx, scx_bpf_now()) - root_clock(cpu) - standing.lead, root_weight(cpu),
+			     cctx->nr_runnable + 1);
+}
+
+/* Somebody on CPU @key may run again. This may be another CPU, so it only asks that one to look. */
+static int limits_end(void *map, u32 *key, struct limit_timer *timer)
+{
+	s32 cpu = *key;
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, QUEUE_ASIDE));
+	struct task_ctx *tctx = p ? task_ctx_of(p) : NULL;
+
+	if (!cctx || !tctx)
+		return 0;
+	if (comes_back_ahead(tctx, cctx, cpu))
+		preempt_for(cctx, cpu);
+	else
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	return 0;
+}
+
+static s32 init_limits(u32 cpu)
+{
+	struct limit_timer *timer = bpf_map_lookup_elem(&limit_timers, &cpu);
+	s32 err;
+
+	if (!timer)
+		return -ENOENT;
+	err = bpf_timer_init(&timer->timer, &limit_timers, CLOCK_MONOTONIC);
+	return err && err != -EBUSY ? err : bpf_timer_set_callback(&timer->timer, limits_end);
+}
+
+#endif

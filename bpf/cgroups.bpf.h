@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cgroups come, go and get another weight: each has a place in the arrays of groups.bpf.h.
+ */
+#ifndef COSCHED_CGROUPS_BPF_H
+#define COSCHED_CGROUPS_BPF_H
+
+/* @group begins anew below @parent: with nothing runnable, and neither credit nor debt. */
+static void begin_group(u32 group, struct group *g, u32 parent)
+{
+	s32 cpu;
+
+	bpf_for(cpu, 0, nr_cpu_ids) {
+		struct group_on *here = group_on(group, cpu), *above = group_on(parent, cpu);
+
+		if (!here || !above)
+			continue;
+		/* Should a task of its last owner not have left: the order above, still that owner's, forgets it. */
+		here->order.weight = 0;
+		here->order.weighted_vtime = 0;
+		settle_groups(group, cpu, 0, 0);
+		here->place.vtime = above->order.clock;
+		here->portion.left_ns = 0;
+	}
+	g->parent = parent;
+	g->limit_seen = 0;
+}
+
+/* Finds a free place for @cgrp. A kernel with more groups than places lets the rest count as their parents. */
+static void add_group(struct cgroup *cgrp, u32 weight)
+{
+	struct cgroup *parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
+	u32 parent_group = ROOT_GROUP, group;
+	u32 *place;
+
+	if (parent) {
+		parent_group = find_group(parent);
+		bpf_cgroup_release(parent);
+	}
+	place = bpf_cgrp_storage_get(&group_of_cgroup, cgrp, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!place) {
+		count(COSCHED_COUNTER_groups_full);
+		return;
+	}
+	*place = parent_group;
+	bpf_for(group, ROOT_GROUP + 1, COSCHED_MAX_GROUPS) {
+		u32 key = group;
+		struct group *g = bpf_map_lookup_elem(&groups, &key);
+
+		if (!g || __sync_val_compare_and_swap(&g->used, 0, 1))
+			continue;
+		begin_group(key, g, parent_group);
+		g->cgroup = cgrp->kn->id;
+		g->weight = weight ?: FAIR_WEIGHT_DEFAULT;
+		*place = key;
+		return;
+	}
+	count(COSCHED_COUNTER_groups_full);
+}
+
+static void remove_group(struct cgroup *cgrp)
+{
+	u64 id = cgrp->kn->id;
+	u32 group = find_group(cgrp);
+	struct group *g = bpf_map_lookup_elem(&groups, &group);
+
+	bpf_cgrp_storage_delete(&group_of_cgroup, cgrp);
+	if (g && g->cgroup == id)
+		__sync_lock_test_and_set(&g->used, 0);
+}
+
+/* Gives @cgrp a new weight, on the CPUs too where it counts with the old one. */
+static void reweigh_group(struct cgroup *cgrp, u32 weight)
+{
+	u32 group = find_group(cgrp);
+	struct group *g = bpf_map_lookup_elem(&groups, &group);
+	s32 cpu;
+
+	if (!g || g->cgroup != cgrp->kn->id)
+		return;
+	g->weight = weight ?: 1;
+	bpf_for(cpu, 0, nr_cpu_ids)
+		settle_groups(group, cpu, 0, 0);
+}
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cpu.max: which groups have a limit, and what they have left (policies/limit.h). What becomes of a task whose group has
+ * nothing left, aside.bpf.h says.
+ *
+ * Each group remembers the nearest group on its way up that has a limit, so the tasks of a group without one look at a
+ * word or two. A change of any limit counts limits_version up, and what a group remembers of another version is void.
+ *
+ * A portion changes under the runqueue lock of its CPU, and a pool under a lock of its own.
+ *
+ * Where it hurts: a task that holds a lock inside the kernel is set aside like any other, and whoever wants that lock
+ * waits with it. A group that counts as its parent for want of a place (groups.bpf.h) has no limit.
+ */
+#ifndef COSCHED_LIMITS_BPF_H
+#define COSCHED_LIMITS_BPF_H
+
+struct pool {
+	struct bpf_spin_lock lock;
+	struct cosched_limit limit;
+};
+
+/* By group. The kernel tells of no limit at the root. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_GROUPS);
+	__type(key, u32);
+	__type(value, struct pool);
+} pools SEC(".maps");
+
+/* A group with a limit, on a CPU. */
+struct limited {
+	struct group *group;
+	struct group_on *here;
+	struct pool *pool;
+};
+
+/* The nearest group with a limit from @group upwards, and notes it. A global function: its loop is verified once. */
+__noinline u32 find_limit(u32 group, u32 version)
+{
+	struct group *first = bpf_map_lookup_elem(&groups, &group);
+	u32 depth;
+
+	full_barrier();		/* between the version and the limits: see set_limit() */
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct group *g = group == ROOT_GROUP ? NULL : bpf_map_lookup_elem(&groups, &group);
+		struct pool *pool = g ? bpf_map_lookup_elem(&pools, &group) : NULL;
+
+		if (!pool || READ_ONCE(pool->limit.quota_ns))
+			break;
+		group = g->parent;
+	}
+	if (first)
+		WRITE_ONCE(first->limit_seen, (u64)version << 32 | group);
+	return group;
+}
+
+/* The nearest group with a limit from @group upwards; ROOT_GROUP: there is none. */
+static u32 limit_of(u32 group)
+{
+	u32 version = READ_ONCE(limits_version);
+	struct group *g;
+	u64 seen;
+
+	if (!version)
+		return ROOT_GROUP;
+	g = bpf_map_lookup_elem(&groups, &group);
+	seen = g ? READ_ONCE(g->limit_seen) : 0;
+	return seen >> 32 == version ? (u32)seen : find_limit(group, version);
+}
+
+/* Finds the nearest group with a limit from @group upwards, as it is on @cpu; false: there is none. */
+static __always_inline bool find_limited(struct limited *limited, u32 group, s32 cpu)
+{
+	group = limit_of(group);
+	limited->group = group == ROOT_GROUP ? NULL : bpf_map_lookup_elem(&groups, &group);
+	limited->here = limited->group ? group_on(group, cpu) : NULL;
+	limited->pool = limited->here ? bpf_map_lookup_elem(&pools, &group) : NULL;
+	return limited->pool;
+}
+
+/* When the limits of @group and above let it run on @cpu; 0: at once. Takes nothing. A global function, as above. */
+__noinline u64 limits_until(u32 group, s32 cpu, u64 now)
+{
+	u64 until = 0;
+	u32 depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct limited limited;
+		u64 at;
+
+		if (!find_limited(&limited, group, cpu))
+			break;
+		at = limit_until(&limited.pool->limit, &limited.here->portion, now);
+		if (at && (!until || (s64)(at - until) > 0))
+			until = at;
+		group = limited.group->parent;
+	}
+	return until;
+}
+
+/* Has portions at hand for @group on @cpu, on which it is about to run. Returns the least, ns. A global function, as above. */
+__noinline s64 take_portions(u32 group, s32 cpu, u64 now)
+{
+	s64 least = LIMIT_NS_MAX;
+	u32 depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct limited limited;
+		s64 left;
+
+		if (!find_limited(&limited, group, cpu))
+			break;
+		bpf_spin_lock(&limited.pool->lock);
+		left = limit_take(&limited.pool->limit, &limited.here->portion, now);
+		bpf_spin_unlock(&limited.pool->lock);
+		if (left < least)
+			least = left;
+		group = limited.group->parent;
+	}
+	return least;
+}
+
+/* Something in @group has run on @cpu for @ran_ns. A global function, as above. */
+__noinline int charge_limits(u32 group, s32 cpu, u64 ran_ns)
+{
+	u32 depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct limited limited;
+
+		if (!find_limited(&limited, group, cpu))
+			break;
+		limited.here->portion.left_ns -= ran_ns;
+		group = limited.group->parent;
+	}
+	return 0;
+}
+
+/* Gives back what @group and those above have left on @cpu where they have nothing to run. A global function, as above. */
+__noinline int return_portions(u32 group, s32 cpu)
+{
+	u32 depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct limited limited;
+
+		if (!find_limited(&limited, group, cpu))
+			break;
+		if (!limited.here->order.weight && limited.here->portion.left_ns) {
+			bpf_spin_lock(&limited.pool->lock);
+			limit_return(&limited.pool->limit, &limited.here->portion);
+			bpf_spin_unlock(&limited.pool->lock);
+		}
+		group = limited.group->parent;
+	}
+	return 0;
+}
+
+/* Kernel threads do what others ask for, and a task that exits frees what it holds: no limit keeps them from running. */
+static bool is_limited(const struct task_struct *p, const struct task_ctx *tctx)
+{
+	return limit_of(tctx->group) != ROOT_GROUP && !(p->flags & (PF_KTHREAD | PF_EXITING));
+}
+
+/*
+ * Until when a limit keeps @p from running on @cpu, for which it has waited since @since; 0: nothing does. A boost makes
+ * no difference.
+ */
+static u64 held_until(const struct task_struct *p, const struct task_ctx *tctx, s32 cpu, u64 since, u64 now)
+{
+	s64 waited_ns = now - since;
+
+	if (!is_limited(p, tctx) || (waited_ns > 0 && limit_waited(waited_ns)))
+		return 0;
+	return limits_until(tctx->group, cpu, now);
+}
+
+/* Does a limit keep @p, which waits in a queue, from running on @cpu? */
+static bool is_held(const struct task_struct *p, const struct task_ctx *tctx, s32 cpu, u64 now)
+{
+	return held_until(p, tctx, cpu, tctx->queued_at, now);
+}
+
+/* The same of one that runs, or wakes: it has not waited yet. */
+static bool is_held_now(const struct task_struct *p, const struct task_ctx *tctx, s32 cpu, u64 now)
+{
+	return held_until(p, tctx, cpu, now, now);
+}
+
+/* @p, which is about to run on @cctx's CPU, runs for no longer than what its limits leave. */
+static void bound_slice(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	u64 slice_ns = p->scx.slice, ns;
+
+	cctx->curr_limited = is_limited(p, tctx);
+	if (!cctx->curr_limited)
+		return;
+	ns = limit_slice(slice_ns, take_portions(tctx->group, cpu, now));
+	if (ns >= slice_ns)
+		return;
+	tctx->slice_ns = tctx->slice_used_ns + ns;
+	scx_bpf_task_set_slice(p, ns);
+}
+
+/* Something of @tctx, which is in the order of its CPU, has run for @ran_ns. */
+static void charge_limit(const struct task_ctx *tctx, u64 ran_ns)
+{
+	if (limit_of(tctx->order_group) != ROOT_GROUP)
+		charge_limits(tctx->order_group, tctx->order_cpu, ran_ns);
+}
+
+/* @tctx has left the order of its CPU. */
+static void return_limit(const struct task_ctx *tctx)
+{
+	if (limit_of(tctx->order_group) != ROOT_GROUP)
+		return_portions(tctx->order_group, tctx->order_cpu);
+}
+
+/*
+ * The kernel tells what cpu.max says of @cgrp; a quota beyond all measure is "max". Each limit that is set begins with a
+ * whole quota. A task that waits for the old one looks again when that one's period ends.
+ */
+static void set_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
+{
+	u64 quota_ns = quota_us < LIMIT_NS_MAX / NSEC_PER_USEC ? quota_us * NSEC_PER_USEC : 0;
+	u64 burst_ns = burst_us < LIMIT_NS_MAX / NSEC_PER_USEC ? burst_us * NSEC_PER_USEC : LIMIT_NS_MAX;
+	u32 group = find_group(cgrp);
+	struct group *g = bpf_map_lookup_elem(&groups, &group);
+	struct pool *pool = bpf_map_lookup_elem(&pools, &group);
+	u64 now = scx_bpf_now();
+
+	/* One whose place has had another owner may have that one's limit. */
+	if (!g || !pool || g->cgroup != cgrp->kn->id || !(quota_ns | pool->limit.quota_ns))
+		return;
+	bpf_spin_lock(&pool->lock);
+	limit_set(&pool->limit, quota_ns, period_us * NSEC_PER_USEC, burst_ns, now);
+	bpf_spin_unlock(&pool->lock);
+	/* A full barrier, since the value is used: whoever sees the version sees the limit. */
+	if (__sync_add_and_fetch(&limits_version, 1) == 0)
+		limits_version = 1;
+}
+
+#endif
