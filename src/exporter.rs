@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Serves metrics over HTTP: `/metrics`, and nothing else. Each scrape asks for a fresh snapshot.
+//!
+//! A client that connects and says nothing cannot keep others from theirs: when there are too many connections the oldest
+//! is closed, and none lasts for longer than a scrape may take.
 
+use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use axum::Router;
@@ -10,7 +15,13 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use log::{info, warn};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
 
 use crate::limits::MetricsListen;
 use crate::metrics;
@@ -18,6 +29,14 @@ use crate::requests::Owner;
 
 /// Scrapes that wait for a snapshot at the same time. More wait in line.
 const SCRAPES_MAX: usize = 2;
+/// Connections at the same time. Each takes a file descriptor, of which a process may have 1,024 if nobody says more.
+const CONNECTIONS_MAX: usize = 256;
+/// In which a client has to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// In which it has to have taken the answer. The snapshot may be 10 s in coming.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long to wait if there is no file descriptor for a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// An address that is ours, on which nobody is served yet.
 pub struct Exporter(Option<TcpListener>);
@@ -64,14 +83,43 @@ impl Exporter {
 
 fn serve_forever(listener: TcpListener, owner: Owner) -> Result<()> {
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_io().max_blocking_threads(SCRAPES_MAX).build()?;
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(SCRAPES_MAX).build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let not_found = || async { (StatusCode::NOT_FOUND, "metrics are at /metrics\n") };
         let router = Router::new().route("/metrics", get(scrape)).fallback(not_found).with_state(owner);
-        axum::serve(listener, router).await?;
+        accept_forever(&listener, router).await;
         Ok(())
     })
+}
+
+async fn accept_forever(listener: &tokio::net::TcpListener, router: Router) {
+    let mut connections: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                warn!("a client that wants metrics has to wait: {error}");
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        connections.retain(|connection| !connection.is_finished());
+        if connections.len() == CONNECTIONS_MAX
+            && let Some(oldest) = connections.pop_front()
+        {
+            oldest.abort();
+        }
+        connections.push_back(tokio::spawn(answer_one(stream, router.clone())).abort_handle());
+    }
+}
+
+/// Answers one request. What becomes of a client that goes away meanwhile is of no interest.
+async fn answer_one(stream: TcpStream, router: Router) {
+    let service = TowerToHyperService::new(router);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT).keep_alive(false);
+    let _ = timeout(CONNECTION_TIMEOUT, http.serve_connection(TokioIo::new(stream), service)).await;
 }
 
 async fn scrape(State(owner): State<Owner>, headers: HeaderMap) -> Response {

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use log::{info, warn};
@@ -22,8 +23,10 @@ use crate::requests::Owner;
 use crate::scheduler::{Ending, Session};
 use crate::settings::Settings;
 
-/// How many runs in a row may end in a restart at once: a kernel that asks for more is not helped by it.
-const RESTARTS_MAX: u32 = 1000;
+/// How many runs in a row may end in a restart: a kernel that asks for more is not helped by it.
+const RESTARTS_MAX: usize = 100;
+/// A run that is longer ends the row.
+const RESTARTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// Runs the scheduler until it is told to stop.
 ///
@@ -56,7 +59,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         hints.serve(owner.clone())?;
     }
     let mut server = None;
-    for _ in 0..RESTARTS_MAX {
+    let mut in_a_row = 0;
+    while in_a_row < RESTARTS_MAX {
+        let began = Instant::now();
         let ready = |policy: &PolicyView| announce(policy, stats, &owner, &mut server);
         match session.run(&requests, ready)? {
             Ending::Restart => info!("the kernel asks for a restart"),
@@ -66,8 +71,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
                 return Ok(ExitCode::SUCCESS);
             }
         }
+        in_a_row = if began.elapsed() < RESTARTS_WITHIN { in_a_row + 1 } else { 0 };
     }
-    anyhow::bail!("the kernel has asked for {RESTARTS_MAX} restarts (see its log)")
+    anyhow::bail!("the kernel has asked for {RESTARTS_MAX} restarts in a row (see its log)")
 }
 
 /// The scheduler runs: says so, and starts what only makes sense now.

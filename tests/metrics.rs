@@ -7,6 +7,7 @@ mod common;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{fake_scheduler, snapshot};
 use scx_cosched::exporter::Exporter;
@@ -154,4 +155,25 @@ fn a_scheduler_that_has_ended_is_an_error_of_the_server() {
     owner.stop();
     exporter.serve(owner).unwrap();
     assert!(get(address, "/metrics", "").starts_with("HTTP/1.1 503 "));
+}
+
+#[test]
+fn those_who_connect_and_say_nothing_keep_nobody_from_the_metrics() {
+    let exporter = Exporter::bind(MetricsListen::At("127.0.0.1:0".parse().unwrap())).unwrap();
+    let address = exporter.address().unwrap();
+    exporter.serve(fake_scheduler()).unwrap();
+    let connect = || TcpStream::connect(address).unwrap();
+
+    // More than there may be at once: the oldest have been closed.
+    let mut idle: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
+    let began = Instant::now();
+    assert!(get(address, "/metrics", "").starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!(idle[0].read(&mut [0]).unwrap(), 0);
+    drop(idle);
+
+    let mut slow = connect();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+    slow.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    slow.read_to_end(&mut Vec::new()).expect("one whose request never ends is cut off");
 }

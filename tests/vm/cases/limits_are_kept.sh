@@ -220,14 +220,17 @@ for kind in stream/spin stream/block; do
 	boosted=$(( $(granted) - boosted ))
 	echo "$kind: ${permille[0]} permille of 400, boosts granted: $boosted"
 	(( permille[0] <= 412 )) || fail "$kind is boosted past its limit"
-	[[ $kind == */block ]] || (( boosted > 10 )) || fail "nothing was boosted, so this proves nothing"
+	[[ $kind == */spin ]] || (( boosted > 10 )) || fail "nothing was boosted, so this proves nothing"
 	quiet
 done
 drop
 
 # One ms in a second: twenty tasks could wait for twenty seconds, after which the kernel throws the scheduler out.
-group starved "1000 1000000"
+# They all compute before the limit is set: one that starts may wait for a lock that another one was set aside with.
+group starved "max 1000000"
 busy 0-1 starved 20
+sleep 3
+echo "1000 1000000" >$root/starved/cpu.max
 sleep 1
 mapfile -t used < <(usage 30 "${hogs[@]}")
 echo "twenty tasks of a group with 1 ms in a second, in 30 s: ${used[*]} us"
@@ -243,7 +246,7 @@ for us in "${used[@]}"; do
 done
 clear starved
 
-for seed in {1..16}; do try_tree "$seed"; done
+for seed in {1..12}; do try_tree "$seed"; done
 runs
 unwarned
 stop
