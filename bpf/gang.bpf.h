@@ -42,6 +42,22 @@ static bool row_preempts(struct task_struct *p, const struct cpu_ctx *cctx)
 
 #define MAX_ROW_LOOKS 64	/* tasks among which one of the row is looked for: the rest of a crowd is due later anyway */
 
+/* Those that waited elsewhere when the policy became this one go to the queue in which rows are looked for. */
+static void gather(u64 queue, s32 cpu)
+{
+	struct task_struct *p;
+	u32 looks = 0;
+
+	bpf_for_each(scx_dsq, p, queue, 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+
+		if (looks++ >= MAX_LOOKS)
+			break;
+		if (tctx)
+			move_to_queue(p, tctx, cpu, QUEUE_FREE, 0);
+	}
+}
+
 /* Takes the first of the row that has its turn on @cpu, or lets @prev go on if it is one of them. */
 static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
@@ -50,6 +66,8 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 
 	if (!is_gang())
 		return false;
+	gather(queue_id(cpu, QUEUE_PINNED), cpu);
+	gather(queue_id(cpu, QUEUE_ASKED), cpu);
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_FREE), 0) {
 		struct task_ctx *ptctx = task_ctx_of(p);
 

@@ -145,11 +145,11 @@ static u32 queue_for(const struct task_struct *p, const struct task_ctx *tctx)
 {
 	if (tctx->boost)
 		return QUEUE_GRANTED;
-	if (tctx->denied || tctx->hint_page)
-		return QUEUE_ASKED;
 	/* A row of a gang is looked for in one queue (gang.bpf.h). */
 	if (current_policy()->arrival == COSCHED_ARRIVAL_GANG)
 		return QUEUE_FREE;
+	if (tctx->denied || tctx->hint_page)
+		return QUEUE_ASKED;
 	return p->nr_cpus_allowed == 1 || is_migration_disabled(p) ? QUEUE_PINNED : QUEUE_FREE;
 }
 

@@ -82,4 +82,14 @@ scx_cosched policy set gang --quantum-ms $quantum_ms --rows 2 --slice-us 5000
 kill "${hogs[1]}"
 hogs=("${hogs[0]}" "${hogs[2]}" "${hogs[3]}") names=(first/0 second/0 second/1)
 gap || fail "with a job that leaves a CPU out"
+
+# Two of the first job on CPU 0, one of which waits when the policy becomes gang again: they share the turns of their row.
+scx_cosched policy set dcs-sb
+hog in_group first taskset -c 0
+sleep 1
+scx_cosched policy set gang --quantum-ms $quantum_ms --rows 2 --slice-us 5000
+sleep 1
+mapfile -t used < <(chrt --fifo 1 bash -c ". '$tests/case.sh'; usage 4 ${hogs[0]} ${hogs[3]}")
+echo "two of a row, in 4 s: ${used[*]} us"
+(( used[0] > 700000 && used[1] > 700000 )) || fail "one that waited when the policy changed has not its turn"
 stop
