@@ -57,6 +57,7 @@ static u64 aside_key(const struct task_ctx *tctx, u64 until, u64 now)
 static void put_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
 	become_idle(p, tctx);
+	tctx->held = furthest_held(tctx->group, tctx->cpu, now);
 	return_limit(tctx);
 	tctx->slice_used_ns = 0;
 	tctx->boost = BOOST_NONE;
@@ -160,6 +161,9 @@ static void take_back(struct cpu_ctx *cctx, s32 cpu, u64 now)
 		}
 		at = held_until(p, tctx, cpu, tctx->queued_at, now);
 		if (at) {
+			/* While only another one was kept from running its neighbours went on. */
+			if (tctx->held != furthest_held(tctx->group, cpu, now))
+				tctx->held = ROOT_GROUP;
 			tctx->look_at = aside_key(tctx, at, now);
 			move_to_queue(p, tctx, cpu, QUEUE_ASIDE, 0);
 			look_at_limits(cctx, cpu, tctx->look_at, now);

@@ -18,7 +18,7 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 		/* Should a task of its last owner not have left: the order above, still that owner's, forgets it. */
 		here->order.weight = 0;
 		here->order.weighted_vtime = 0;
-		settle_groups(group, cpu, 0, 0);
+		settle_groups(group, cpu, 0, 0, ROOT_GROUP);
 		here->place.vtime = above->order.clock;
 		here->portion.left_ns = 0;
 	}
@@ -80,7 +80,7 @@ static void reweigh_group(struct cgroup *cgrp, u32 weight)
 		return;
 	g->weight = weight ?: 1;
 	bpf_for(cpu, 0, nr_cpu_ids)
-		settle_groups(group, cpu, 0, 0);
+		settle_groups(group, cpu, 0, 0, ROOT_GROUP);
 }
 
 #endif

@@ -67,7 +67,7 @@ static void leave_order(struct task_ctx *tctx)
 	bpf_spin_lock(&on->lock);
 	fair_leave(&on->order, &tctx->place);
 	bpf_spin_unlock(&on->lock);
-	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0);
+	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0, ROOT_GROUP);
 }
 
 /* How far @tctx is, or was when it was last in an order, ahead of those of its group. */
@@ -94,10 +94,11 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	tctx->order_cgroup = g->cgroup;
 	tctx->order_cpu = cpu;
 	bpf_spin_lock(&on->lock);
-	tctx->place.vtime = fair_place(&on->order, lead, weight, credit_ns, slice_ns);
+	tctx->place.vtime = fair_place(&on->order, lead, weight, tctx->held ? FAIR_LEAD_MAX : credit_ns, slice_ns);
 	fair_enter(&on->order, &tctx->place, weight);
 	bpf_spin_unlock(&on->lock);
-	settle_groups(key, cpu, credit_ns, slice_ns);
+	settle_groups(key, cpu, credit_ns, slice_ns, tctx->held);
+	tctx->held = ROOT_GROUP;
 	__sync_fetch_and_add(&cctx->nr_runnable, 1);
 	__sync_fetch_and_add(&cctx->newcomers, 1);
 	tctx->newcomer = 1;

@@ -107,10 +107,11 @@ static u64 counts_there(const struct level *level)
 
 /*
  * What runs in @group on @cpu has changed: puts its place in its parent's order right, and so on up. A group that has
- * slept may be behind the others by @credit_ns. A global function: its loop is verified once. Such a function has to
- * return a number.
+ * slept may be behind the others by @credit_ns. Not so those below @held: that group was kept from running, and all in
+ * it with it, so among each other they stand as they did. A global function: its loop is verified once. Such a function
+ * has to return a number.
  */
-__noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns)
+__noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, u32 held)
 {
 	u32 depth;
 
@@ -120,6 +121,8 @@ __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns)
 		u32 weight;
 		s64 lead;
 
+		if (group == held)
+			held = ROOT_GROUP;
 		if (!find_level(&level, group, cpu) || level.here->place.weight == counts_there(&level))
 			return 0;
 		bpf_spin_lock(&level.above->lock);
@@ -128,7 +131,8 @@ __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns)
 		if (level.here->place.weight)
 			fair_leave(&level.above->order, &level.here->place);
 		else
-			level.here->place.vtime = fair_place(&level.above->order, lead, weight, credit_ns, slice_ns);
+			level.here->place.vtime = fair_place(&level.above->order, lead, weight,
+							     held ? FAIR_LEAD_MAX : credit_ns, slice_ns);
 		if (weight)
 			fair_enter(&level.above->order, &level.here->place, weight);
 		bpf_spin_unlock(&level.above->lock);

@@ -98,6 +98,24 @@ __noinline u64 limits_until(u32 group, s32 cpu, u64 now)
 	return until;
 }
 
+/* The furthest group from @group upwards that a limit keeps from running on @cpu. A global function, as above. */
+__noinline u32 furthest_held(u32 group, s32 cpu, u64 now)
+{
+	u32 held = ROOT_GROUP, depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct limited limited;
+
+		group = limit_of(group);
+		if (!find_limited(&limited, group, cpu))
+			break;
+		if (limit_until(&limited.pool->limit, &limited.here->portion, now))
+			held = group;
+		group = limited.group->parent;
+	}
+	return held;
+}
+
 /* Has portions at hand for @group on @cpu, on which it is about to run. Returns the least, ns. A global function, as above. */
 __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 {

@@ -93,7 +93,8 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 /* Sets the timer of @cpu, on which this runs and @tctx is about to, unless it is set or need not be. */
 static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 next_ns = cctx->pulse ? 0 : next_pulse(tctx, cctx, cpu);
+	/* One that was set for another task may be too late for the end of a limit. */
+	u64 next_ns = cctx->pulse && !rest_of_limit(cctx) ? 0 : next_pulse(tctx, cctx, cpu);
 	struct pulse *pulse;
 	u32 key = cpu;
 

@@ -112,6 +112,7 @@ struct task_ctx {
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */
 	u64 share_seen;		/* the share clock of order_cpu up to which the fair share is counted */
 	s32 cpu;		/* where it runs, or whose queue it waits in; -1: none yet */
+	u32 held;		/* set aside: the furthest group upwards that is kept from running (aside.bpf.h) */
 	u32 newborn;		/* has not been runnable yet */
 	u32 newcomer;		/* has not run yet since it came to order_cpu */
 

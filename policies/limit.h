@@ -67,20 +67,34 @@ static inline void limit_set(struct cosched_limit *limit, u64 quota_ns, u64 peri
 	limit->number++;
 }
 
+/* How many periods have ended by @now_ns that the pool has gained nothing for yet. */
+static inline u64 limit_periods(const struct cosched_limit *limit, u64 now_ns)
+{
+	s64 late_ns = now_ns - limit->refill_at_ns;
+
+	return late_ns < 0 ? 0 : 1 + (u64)late_ns / limit->period_ns;
+}
+
+/* What the pool has when it has paid @owed_ns, and then gains what so many @periods bring. */
+static inline s64 limit_after(const struct cosched_limit *limit, u64 owed_ns, u64 periods)
+{
+	s64 left_ns = limit->left_ns - owed_ns + limit_least(periods, LIMIT_PERIODS_MAX) * limit->quota_ns;
+	s64 most = limit->quota_ns + limit->burst_ns;
+
+	return left_ns < most ? left_ns : most;
+}
+
 /* The pool gains what the periods bring that have ended by @now_ns. */
 static inline void limit_refill(struct cosched_limit *limit, u64 now_ns)
 {
-	s64 late_ns = now_ns - limit->refill_at_ns, most = limit->quota_ns + limit->burst_ns, carried;
-	u64 periods;
+	u64 periods = limit_periods(limit, now_ns);
+	s64 carried;
 
-	if (late_ns < 0)
+	if (!periods)
 		return;
-	periods = 1 + (u64)late_ns / limit->period_ns;
 	limit->refill_at_ns += periods * limit->period_ns;
 	limit->number += periods;
-	limit->left_ns += limit_least(periods, LIMIT_PERIODS_MAX) * limit->quota_ns;
-	if (limit->left_ns > most)
-		limit->left_ns = most;
+	limit->left_ns = limit_after(limit, 0, periods);
 	carried = limit->left_ns - (s64)limit->quota_ns;
 	limit->room_ns = carried > 0 ? limit->burst_ns - carried : limit->burst_ns;
 }
@@ -114,6 +128,9 @@ static inline void limit_return(struct cosched_limit *limit, struct cosched_port
  */
 static inline s64 limit_take(struct cosched_limit *limit, struct cosched_portion *portion, u64 now_ns)
 {
+	/* A debt first: what the pool cannot hold is lost. */
+	if (portion->left_ns < 0)
+		limit_return(limit, portion);
 	limit_refill(limit, now_ns);
 	if (portion->number == limit->number && portion->left_ns >= (s64)LIMIT_PORTION_NS / 2)
 		return portion->left_ns;
@@ -131,13 +148,17 @@ static inline s64 limit_take(struct cosched_limit *limit, struct cosched_portion
  */
 static inline u64 limit_until(const struct cosched_limit *limit, const struct cosched_portion *portion, u64 now_ns)
 {
-	s64 owed_ns = portion->left_ns < 0 ? portion->left_ns : 0;
+	u64 owed_ns = portion->left_ns < 0 ? -(u64)portion->left_ns : 0;
+	u64 periods;
 
-	if (!limit->quota_ns || (s64)(now_ns - limit->refill_at_ns) >= 0)
+	if (!limit->quota_ns)
 		return 0;
-	if (portion->number == limit->number && portion->left_ns > 0)
+	periods = limit_periods(limit, now_ns);
+	if (!periods && portion->number == limit->number && portion->left_ns > 0)
 		return 0;
-	return limit->left_ns + owed_ns > 0 ? 0 : limit->refill_at_ns;
+	if (limit_after(limit, owed_ns, periods) > 0)
+		return 0;
+	return limit->refill_at_ns + periods * limit->period_ns;
 }
 
 /* Does a task that has waited for @waited_ns run whatever its limits? */

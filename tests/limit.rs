@@ -89,11 +89,24 @@ fn a_debt_is_paid_before_anything_is_had() {
     portion.left_ns -= 35 * MS as i64;
     for period in 0..3 {
         let now_ns = period * 100 * MS + MS;
+        // A refill that is due, and is not enough, lets nobody run.
+        assert_eq!(limit_until(&limit, &portion, now_ns), (period + 1) * 100 * MS, "period {period}");
         let got = limit_take(&mut limit, &mut portion, now_ns);
         assert_eq!(got > 0, period == 3, "period {period}");
         assert_eq!(limit_until(&limit, &portion, now_ns), if got > 0 { 0 } else { (period + 1) * 100 * MS });
     }
     assert_eq!(limit_take(&mut limit, &mut portion, 300 * MS), PORTION_NS, "35 + 5 ms are four periods' quota");
+}
+
+#[test]
+fn a_debt_of_more_than_the_pool_holds_is_paid_all_the_same() {
+    let limit = limit(10 * MS, 100 * MS, 0);
+    let portion = cosched_portion { left_ns: -(25 * MS as i64), number: 1 };
+    for (now, expected) in [(50, 100), (150, 200), (250, 0)] {
+        let (mut limit, mut portion) = (limit, portion);
+        assert_eq!(limit_until(&limit, &portion, now * MS), expected * MS, "after {now} ms");
+        assert_eq!(limit_take(&mut limit, &mut portion, now * MS) > 0, expected == 0, "after {now} ms");
+    }
 }
 
 #[test]
@@ -218,12 +231,14 @@ struct Machine {
     groups: Vec<Group>,
     tasks: Vec<Task>,
     cpus: usize,
+    /// By how much every fourth slice ends late at most; the others by 0.3 ms.
+    tick_ns: u64,
     random: Random,
 }
 
 impl Machine {
     fn new(cpus: usize, seed: u64) -> Machine {
-        let mut machine = Machine { groups: vec![], tasks: vec![], cpus, random: Random::new(seed) };
+        let mut machine = Machine { groups: vec![], tasks: vec![], cpus, tick_ns: 4 * MS, random: Random::new(seed) };
         machine.group(ROOT, 100, NEW_LIMIT);
         machine
     }
@@ -300,7 +315,7 @@ impl Machine {
         }
     }
 
-    /// bound_slice(), and the run. A slice ends up to 0.3 ms late. Returns how long it was.
+    /// bound_slice(), and the run. A slice ends late. Returns how long it was.
     fn run_one(&mut self, task: usize, now_ns: u64) -> u64 {
         let Task { group, cpu, waits_since_ns, .. } = self.tasks[task];
         let up = self.up(group);
@@ -312,7 +327,9 @@ impl Machine {
             }
         }
         // The others look again after a ms, so that who comes back need not wait for long.
-        let ran_ns = limit_slice(MS, left_ns) + self.random.below(300 * US);
+        let most_ns = if self.random.below(4) == 0 { self.tick_ns } else { 300 * US };
+        let late_ns = self.random.below(most_ns);
+        let ran_ns = limit_slice(MS, left_ns) + late_ns;
         for &group in &up {
             let Group { portions, weight, vtime, ran_ns: all_ns, .. } = &mut self.groups[group];
             portions[cpu].left_ns -= ran_ns as i64;
@@ -393,6 +410,8 @@ fn random_tree(seed: u64) -> Machine {
     let mut machine = Machine::new(cpus, seed);
     // Of one period: while a group of a longer one takes its time all at once, a shorter one may pass by unused.
     let period_ns = [5, 10, 20, 50, 100, 250, 500, 1000][random.below(8) as usize] * MS;
+    // Nobody can have 1 ms of each 5 on a CPU that others keep for 4 ms longer.
+    machine.tick_ns = if period_ns >= 50 * MS { 4 * MS } else { 300 * US };
     for _ in 0..2 + random.below(5) {
         let parent = if random.below(3) > 0 { ROOT } else { random.below(machine.groups.len() as u64) as usize };
         let quota_ns = period_ns * [0, 5, 10, 15, 20, 30, 50, 80, 120][random.below(9) as usize] / 100;
