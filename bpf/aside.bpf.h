@@ -88,14 +88,16 @@ static bool enqueue_aside(struct task_struct *p, struct task_ctx *tctx, struct c
 
 /*
  * Sets aside those that come first in @queue of @cpu and are held. Returns false if there were so many that the next one
- * may be held too: then nothing is to be taken from there, and @cpu looks again.
+ * may be held too: then nothing is to be taken from there, and @cpu looks again. A global function, as are others below
+ * ops.dispatch(): each is verified once, and not for all paths that lead to it.
  */
-static bool clear_front(u64 queue, struct cpu_ctx *cctx, s32 cpu, u64 now)
+__noinline int clear_front(u64 queue, s32 cpu, u64 now)
 {
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
 	u32 looked = 0;
 
-	if (!READ_ONCE(limits_version))
+	if (!READ_ONCE(limits_version) || !cctx)
 		return true;
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
@@ -116,38 +118,41 @@ static bool clear_front(u64 queue, struct cpu_ctx *cctx, s32 cpu, u64 now)
 }
 
 /* The same of all queues that are in the fair order. */
-static bool clear_fronts(struct cpu_ctx *cctx, s32 cpu, u64 now)
+static bool clear_fronts(s32 cpu, u64 now)
 {
 	u32 queue;
 
 	if (!READ_ONCE(limits_version))
 		return true;
 	bpf_for(queue, 0, NR_ORDERED)
-		if (!clear_front(queue_id(cpu, queue), cctx, cpu, now))
+		if (!clear_front(queue_id(cpu, queue), cpu, now))
 			return false;
 	return true;
 }
 
 /* @p, which was set aside on @cpu, is runnable again, as if it had slept. A message may have come meanwhile. */
-static void come_back(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+__noinline int come_back(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+			 struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 now)
 {
 	become_runnable(p, tctx, cctx, cpu);
 	bound_debts(p, tctx);
 	set_state(tctx, TASK_QUEUED);
 	if (arrivals_demand() && has_demand(tctx) && demand_granted(p, tctx, cctx, now))
 		tctx->boost = BOOST_GRANTED;
+	return 0;
 }
 
 static void wake_idle_cpu_for(struct task_struct *p);
 
 /* Takes those back on @cpu whose groups may run again. */
-static void take_back(struct cpu_ctx *cctx, s32 cpu, u64 now)
+__noinline int take_back(s32 cpu, u64 now)
 {
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
 	u32 looked = 0;
 
-	if (!cctx->limited_until || (s64)(now - cctx->limited_until) < 0)
-		return;
+	if (!cctx || !cctx->limited_until || (s64)(now - cctx->limited_until) < 0)
+		return 0;
 	cctx->limited_until = 0;
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_ASIDE), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
@@ -173,6 +178,7 @@ static void take_back(struct cpu_ctx *cctx, s32 cpu, u64 now)
 		wake_idle_cpu_for(p);
 		move_to_queue(p, tctx, cpu, queue_for(p, tctx), resume_slice(tctx, cpu));
 	}
+	return 0;
 }
 
 /* Does the fair order have @tctx, which was set aside on @cpu, run instead of the running task? */

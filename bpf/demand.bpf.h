@@ -210,12 +210,13 @@ static void sort_marked(struct task_struct *p, struct task_ctx *tctx, struct cpu
 }
 
 /* Sorts the tasks that hooks have marked on @cpu. */
-static void empty_box(struct cpu_ctx *cctx, s32 cpu)
+__noinline int empty_box(s32 cpu)
 {
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	u32 i;
 
-	if (!READ_ONCE(cctx->posted) || !__sync_lock_test_and_set(&cctx->posted, 0))
-		return;
+	if (!cctx || !READ_ONCE(cctx->posted) || !__sync_lock_test_and_set(&cctx->posted, 0))
+		return 0;
 	bpf_for(i, 0, CPU_BOX) {
 		u64 *place = MEMBER_VPTR(cctx->box, [i]);
 		u64 id = place && READ_ONCE(*place) ? __sync_lock_test_and_set(place, 0) : 0;
@@ -229,10 +230,11 @@ static void empty_box(struct cpu_ctx *cctx, s32 cpu)
 			sort_marked(p, tctx, cctx, cpu);
 		bpf_task_release(p);
 	}
+	return 0;
 }
 
 /* Takes the first that has been granted a boost. What is left of one that was cut short is all that it gets. */
-static bool take_granted(s32 cpu)
+__noinline int take_granted(s32 cpu)
 {
 	struct task_struct *p;
 
@@ -251,12 +253,13 @@ static bool take_granted(s32 cpu)
 }
 
 /* Asks the gate again for the first of those that it has denied, and takes one that it grants a boost now. */
-static bool ask_again(struct cpu_ctx *cctx, s32 cpu, u64 now)
+__noinline int ask_again(s32 cpu, u64 now)
 {
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
 	u32 asked = 0;
 
-	if (!arrivals_demand())
+	if (!cctx || !arrivals_demand())
 		return false;
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_ASKED), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);

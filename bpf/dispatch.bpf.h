@@ -82,7 +82,7 @@ __noinline int steal_from(u64 queue, s32 cpu, u64 now)
 }
 
 /* An idle CPU takes work from the others, from those that share its cache first. */
-static bool steal(s32 cpu, u64 now)
+__noinline int steal(s32 cpu, u64 now)
 {
 	u32 pass, i;
 
@@ -105,7 +105,7 @@ static bool steal(s32 cpu, u64 now)
 }
 
 /* Takes the next in the fair order of @cpu, or whatever waits elsewhere. */
-static void take_next(struct cpu_ctx *cctx, s32 cpu, u64 now)
+static void take_next(s32 cpu, u64 now)
 {
 	u64 key = 0;
 	u32 queue = first_queue(cpu, &key);
@@ -113,7 +113,7 @@ static void take_next(struct cpu_ctx *cctx, s32 cpu, u64 now)
 	if (queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, queue), 0))
 		return;
 	note_empty(cpu);
-	if (!steal(cpu, now) && clear_front(queue_id(cpu, QUEUE_PARKED), cctx, cpu, now))
+	if (!steal(cpu, now) && clear_front(queue_id(cpu, QUEUE_PARKED), cpu, now))
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 
@@ -131,18 +131,18 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		if (tctx)
 			settle(prev, tctx, cctx, now);
 	}
-	refresh_last(cctx, cpu, now);
-	look_at_parked(cctx, cpu, now);
-	empty_box(cctx, cpu);
-	take_back(cctx, cpu, now);
-	may_take = clear_fronts(cctx, cpu, now);
-	if ((may_take && take_granted(cpu)) || ask_again(cctx, cpu, now) ||
+	refresh_last(cpu, now);
+	look_at_parked(cpu, now);
+	empty_box(cpu);
+	take_back(cpu, now);
+	may_take = clear_fronts(cpu, now);
+	if ((may_take && take_granted(cpu)) || ask_again(cpu, now) ||
 	    dispatch_row(prev, tctx, cctx, cpu) || pull(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;
 	if (may_take)
-		take_next(cctx, cpu, now);
+		take_next(cpu, now);
 }
 
 #endif

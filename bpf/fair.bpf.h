@@ -212,13 +212,14 @@ static void refresh(struct task_struct *p, struct task_ctx *tctx, s32 cpu)
  * The last in each queue of @cpu has waited while others may have left or joined: if it is due sooner by now, it goes
  * there. So no task waits for others that are gone, or behind more newcomers than the rest does.
  */
-static void refresh_last(struct cpu_ctx *cctx, s32 cpu, u64 now)
+__noinline int refresh_last(s32 cpu, u64 now)
 {
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
 	u32 queue;
 
-	if (now - cctx->refreshed_at < REFRESH_NS)
-		return;
+	if (!cctx || now - cctx->refreshed_at < REFRESH_NS)
+		return 0;
 	cctx->refreshed_at = now;
 	bpf_for(queue, 0, NR_ORDERED) {
 		bpf_for_each(scx_dsq, p, queue_id(cpu, queue), SCX_DSQ_ITER_REV) {
@@ -229,6 +230,7 @@ static void refresh_last(struct cpu_ctx *cctx, s32 cpu, u64 now)
 			break;
 		}
 	}
+	return 0;
 }
 
 /* Charges @p for what it has run since the last charge. Returns that, in ns. */

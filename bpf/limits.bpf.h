@@ -184,7 +184,8 @@ static bool is_limited(const struct task_struct *p, const struct task_ctx *tctx)
  * Until when a limit keeps @p from running on @cpu, for which it has waited since @since; 0: nothing does. A boost makes
  * no difference.
  */
-static u64 held_until(const struct task_struct *p, const struct task_ctx *tctx, s32 cpu, u64 since, u64 now)
+__noinline u64 held_until(const struct task_struct *p __arg_trusted, const struct task_ctx *tctx __arg_nonnull, s32 cpu,
+			  u64 since, u64 now)
 {
 	s64 waited_ns = now - since;
 
@@ -196,7 +197,7 @@ static u64 held_until(const struct task_struct *p, const struct task_ctx *tctx, 
 /* Does a limit keep @p, which waits in a queue, from running on @cpu? */
 static bool is_held(const struct task_struct *p, const struct task_ctx *tctx, s32 cpu, u64 now)
 {
-	return held_until(p, tctx, cpu, tctx->queued_at, now);
+	return READ_ONCE(limits_version) && held_until(p, tctx, cpu, tctx->queued_at, now);
 }
 
 /* The same of one that runs, or wakes: it has not waited yet. */

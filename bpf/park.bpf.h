@@ -55,23 +55,26 @@ static bool is_to_unpark(const struct task_ctx *tctx, u64 now)
 }
 
 /* @p, which was parked on @cpu, takes its place in the order again. */
-static void unpark(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+__noinline int unpark(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+		      struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
 	__sync_lock_test_and_set(&tctx->park, PARK_UNPARK);
 	bound_debts(p, tctx);
 	bound_credit(tctx, cctx);
 	if (move_to_queue(p, tctx, cpu, queue_for(p, tctx), resume_slice(tctx, cpu)))
 		tctx->park = PARK_NONE;
+	return 0;
 }
 
 /* Looks at parked tasks of @cpu, and lets those go that have a message or are to look again. */
-static void look_at_parked(struct cpu_ctx *cctx, s32 cpu, u64 now)
+__noinline int look_at_parked(s32 cpu, u64 now)
 {
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
 	u32 looks = 0;
 
-	if (!cctx->parked_looked_at || now - cctx->parked_looked_at < tick_ns())
-		return;
+	if (!cctx || !cctx->parked_looked_at || now - cctx->parked_looked_at < tick_ns())
+		return 0;
 	cctx->parked_looked_at = 0;
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_PARKED), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
@@ -88,6 +91,7 @@ static void look_at_parked(struct cpu_ctx *cctx, s32 cpu, u64 now)
 		tctx->look_at = now;
 		move_to_queue(p, tctx, cpu, QUEUE_PARKED, 0);
 	}
+	return 0;
 }
 
 #endif
