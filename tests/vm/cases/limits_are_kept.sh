@@ -220,9 +220,9 @@ for kind in stream/spin stream/block; do
 	boosted=$(( $(granted) - boosted ))
 	echo "$kind: ${permille[0]} permille of 400, boosts granted: $boosted"
 	(( permille[0] <= 412 )) || fail "$kind is boosted past its limit"
-	[[ $kind == */block ]] || (( boosted > 10 )) || fail "nothing was boosted, so this proves nothing"
 	quiet
 done
+(( boosted > 100 )) || fail "nothing was boosted, so this proves nothing"
 drop
 
 # One ms in a second: twenty tasks could wait for twenty seconds, after which the kernel throws the scheduler out.
