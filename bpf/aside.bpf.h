@@ -72,6 +72,7 @@ static bool enqueue_aside(struct task_struct *p, struct task_ctx *tctx, struct c
 {
 	u64 now, at;
 
+	tctx->held = ROOT_GROUP;	/* it was set aside elsewhere, or is no more */
 	if (!is_limited(p, tctx))
 		return false;
 	now = scx_bpf_now();
