@@ -2,13 +2,13 @@
 /*
  * A task whose group has used up its cpu.max is set aside until the group may run again.
  *
- * It stays runnable for the kernel, but waits in QUEUE_ASIDE of its CPU, by when that is. It leaves the fair order,
- * so its weight takes nothing from the others, and counts as blocked: an arrival finds nobody to boost. When the time has
- * come a timer looks whether the CPU is idle, or the fair order has the task run at once, as if it had slept. Otherwise
- * the CPU takes it back when it looks for work next.
+ * It stays runnable for the kernel, but waits in QUEUE_ASIDE of its CPU, by when that is. It leaves the fair order, so
+ * its weight takes nothing from the others, and counts as blocked: an arrival finds nobody to boost. When the time has
+ * come a timer looks whether the CPU is idle, or the fair order has the task run at once, as if it had slept.
+ * Otherwise the CPU takes it back when it looks for work next.
  *
- * Tasks of a group that has run out while they waited in the CPU's queue are set aside when they come to be first there.
- * Each dispatch looks at LIMIT_LOOKS tasks at most; if more are to go, the CPU dispatches again at once.
+ * Tasks of a group that has run out while they waited in the CPU's queue are set aside when they come to be first
+ * there. Each dispatch looks at LIMIT_LOOKS tasks at most; if more are to go, the CPU dispatches again at once.
  */
 #ifndef COSCHED_ASIDE_BPF_H
 #define COSCHED_ASIDE_BPF_H
@@ -43,7 +43,7 @@ static void look_at_limits(struct cpu_ctx *cctx, s32 cpu, u64 at, u64 now)
 		bpf_timer_start(&timer->timer, (s64)(at - now) > (s64)LIMIT_LEAST_NS ? at - now : LIMIT_LEAST_NS, 0);
 }
 
-/* The place in the queue of @tctx, which is held @until then: of those that are due together, who has waited longest is first. */
+/* The place of @tctx in QUEUE_ASIDE, which is held @until then. Of tasks due together the longest waiting is first. */
 static u64 aside_key(const struct task_ctx *tctx, u64 until, u64 now)
 {
 	s64 waited_ns = now - tctx->queued_at;
@@ -88,9 +88,9 @@ static bool enqueue_aside(struct task_struct *p, struct task_ctx *tctx, struct c
 }
 
 /*
- * Sets aside those that come first in @queue of @cpu and are held. Returns false if there were so many that the next one
- * may be held too: then nothing is to be taken from there, and @cpu looks again. A global function, as are others below
- * ops.dispatch(): each is verified once, and not for all paths that lead to it.
+ * Sets aside the tasks that come first in @queue of @cpu and are held. Returns false if there were so many that the next
+ * task may be held too: then nothing is to be taken from there, and @cpu looks again. A global function, as are others
+ * that ops.dispatch() calls: each is verified once, and not for all paths that lead to it.
  */
 __noinline int clear_front(u64 queue, s32 cpu, u64 now)
 {

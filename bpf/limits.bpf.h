@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cpu.max: which groups have a limit, and what they have left (policies/limit.h). What becomes of a task whose group has
- * nothing left, aside.bpf.h says.
+ * cpu.max: which groups have a limit, and what they have left (policies/limit.h). What becomes of a task whose group
+ * has nothing left, aside.bpf.h says.
  *
  * Each group remembers the nearest group on its way up that has a limit, so the tasks of a group without one look at a
  * word or two. A change of any limit counts limits_version up, and what a group remembers of another version is void.
@@ -116,7 +116,10 @@ __noinline u32 furthest_held(u32 group, s32 cpu, u64 now)
 	return held;
 }
 
-/* Has portions at hand for @group on @cpu, on which it is about to run. Returns the least, ns. A global function, as above. */
+/*
+ * Has portions at hand for @group on @cpu, on which it is about to run. Returns the least, ns. A global function, as
+ * above.
+ */
 __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 {
 	s64 least = LIMIT_NS_MAX;
@@ -154,7 +157,10 @@ __noinline int charge_limits(u32 group, s32 cpu, u64 ran_ns)
 	return 0;
 }
 
-/* Gives back what @group and those above have left on @cpu where they have nothing to run. A global function, as above. */
+/*
+ * Gives back what @group and those above have left on @cpu where they have nothing to run. A global function, as
+ * above.
+ */
 __noinline int return_portions(u32 group, s32 cpu)
 {
 	u32 depth;
@@ -174,15 +180,17 @@ __noinline int return_portions(u32 group, s32 cpu)
 	return 0;
 }
 
-/* Kernel threads do what others ask for, and a task that exits frees what it holds: no limit keeps them from running. */
+/*
+ * Kernel threads do what others ask for, and a task that exits frees what it holds: no limit keeps them from running.
+ */
 static bool is_limited(const struct task_struct *p, const struct task_ctx *tctx)
 {
 	return limit_of(tctx->group) != ROOT_GROUP && !(p->flags & (PF_KTHREAD | PF_EXITING));
 }
 
 /*
- * Until when a limit keeps @p from running on @cpu, for which it has waited since @since; 0: nothing does. A boost makes
- * no difference.
+ * Until when a limit keeps @p from running on @cpu, for which it has waited since @since; 0: nothing does. A boost
+ * makes no difference.
  */
 __noinline u64 held_until(const struct task_struct *p __arg_trusted, const struct task_ctx *tctx __arg_nonnull, s32 cpu,
 			  u64 since, u64 now)
@@ -236,8 +244,8 @@ static void return_limit(const struct task_ctx *tctx)
 }
 
 /*
- * The kernel tells what cpu.max says of @cgrp; a quota beyond all measure is "max". Each limit that is set begins with a
- * whole quota. A task that waits for the old one looks again when that one's period ends.
+ * The kernel tells what cpu.max says of @cgrp; a quota beyond all measure is "max". Each limit that is set begins
+ * with a whole quota. A task that waits for the old one looks again when that one's period ends.
  */
 static void set_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Limits of cgroups (`cpu.max`) that are not kept. A kernel before 6.17 does not tell a scheduler of them, so whoever has
-//! set one is told which.
+//! Limits of cgroups (`cpu.max`) that are not kept. A kernel before 6.17 does not tell a scheduler of them, so
+//! whoever has set one is told which.
 
 use std::fs;
 use std::path::{Path, PathBuf};

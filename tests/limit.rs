@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: a group has what its `cpu.max` says (`policies/limit.h`): no more, however late its slices end, and no less if it
-//! wants it and its weight gives it. Limits nest, and no task waits without bound.
+//! Claim: a group has what its `cpu.max` says (`policies/limit.h`): no more, however late its slices end, and no less
+//! if it wants it and its weight gives it. Limits nest, and no task waits without bound.
 //!
 //! The machine below does what bpf/limits.bpf.h and bpf/aside.bpf.h do with the same rules. Its order by weights is the
 //! simplest there is, since tests/fair.rs sees to that.
@@ -170,8 +170,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    /// In whatever order CPUs come, the group has no more than the quotas of the periods that have begun, and what it had
-    /// late is missing from what it has left.
+    /// In whatever order CPUs come, the group has no more than the quotas of the periods that have begun, and what it
+    /// had late is missing from what it has left.
     #[test]
     fn nobody_has_more_than_the_quotas(
         quota_us in 1_000..2_000_000u64,
