@@ -39,7 +39,7 @@ struct cpu_ctx {
 	struct cosched_loan urgent;	/* the same of kernel threads (enqueue.bpf.h) */
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
 
-	u64 limited_until;	/* when one that is set aside here is to be looked at; 0: nobody is (aside.bpf.h) */
+	u64 limited_until;	/* when the first task set aside here is looked at; 0: none is (aside.bpf.h) */
 
 	/* Balance (balance.bpf.h). */
 	u32 load;		/* how many were runnable here of late (policies/balance.h) */

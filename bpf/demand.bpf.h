@@ -110,8 +110,8 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 
 /*
  * @p, which waits for a CPU, has been marked: that CPU is to put it into the queue where it belongs (queues.bpf.h).
- * Another CPU may have taken it meanwhile, and looked for the mark before it was there. So whoever is to see to the mark
- * is asked for after it is set. NULL: the task has to wait for its turn.
+ * Another CPU may have taken the task meanwhile, and looked for the mark before it was there. So the task's CPU is read
+ * after the mark is set. NULL: the task has to wait for its turn.
  */
 static struct cpu_ctx *post_marked(const struct task_struct *p, const struct task_ctx *tctx, s32 *cpu)
 {
@@ -141,7 +141,7 @@ static void request_boost(struct task_struct *p, struct task_ctx *tctx)
 		tctx->boost = BOOST_NONE;
 }
 
-/* A message has come for @p, and no boost was granted: it takes its turn again if it is parked, and is asked for again. */
+/* A message has come for @p, and no boost was granted. A parked task takes its turn again; a denied one asks again. */
 static void note_demand(struct task_struct *p, struct task_ctx *tctx)
 {
 	bool parked = __sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) == PARK_PARKED;
@@ -233,7 +233,7 @@ __noinline int empty_box(s32 cpu)
 	return 0;
 }
 
-/* Takes the first that has been granted a boost. What is left of one that was cut short is all that it gets. */
+/* Takes the first task in QUEUE_GRANTED. A boost that was cut short lasts for what is left of it, and no longer. */
 __noinline int take_granted(s32 cpu)
 {
 	struct task_struct *p;

@@ -17,7 +17,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	bool others = first_queue(cpu, &first_key) != NR_ORDERED;
 	bool granted = false;
 
-	if (is_held_now(prev, tctx, cpu, now) || (others && is_to_park(tctx, cctx)))
+	if (is_held_now(prev, tctx, cpu) || (others && is_to_park(tctx, cctx)))
 		return false;
 	tctx->park = PARK_NONE;
 	if (others && tctx->yields) {
@@ -57,8 +57,8 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 }
 
 /*
- * @cpu, which is idle, takes one of the first in a queue of another CPU. A task that may run on a few CPUs only can stand
- * there behind many like it, and is not found then.
+ * @cpu, which is idle, takes a task from the first ones in a queue of another CPU. A task that may run on a few CPUs
+ * only can stand there behind many like it, and is not found then.
  */
 __noinline int steal_from(u64 queue, s32 cpu, u64 now)
 {

@@ -13,7 +13,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	bool is_idle = false;
 	s32 cpu;
 
-	if (tctx && is_limited(p, tctx) && is_held_now(p, tctx, prev_cpu, scx_bpf_now()))
+	if (tctx && is_held_now(p, tctx, prev_cpu))
 		return prev_cpu;
 	/*
 	 * Without SCX_WAKE_SYNC, which would put @p behind a waker that promises to sleep, with a CPU idle: pipes and

@@ -2,9 +2,10 @@
 /*
  * The fair order of tasks on their CPUs. What it is, policies/fair.h says; here is when a task has its place in it.
  *
- * A CPU's queues (queues.bpf.h) are ordered by key: a task's lead when its slice began, on the clock of the CPU's root. A
- * task that a message boosts is taken ahead of that, and charged like any other, from sum_exec_runtime and not from what is left
- * of the slice, because a preemption sets that to zero. A boost is a loan, and the order collects it.
+ * A CPU's queues (queues.bpf.h) are ordered by key: a task's lead when its slice began, on the clock of the CPU's root.
+ * A task that a message boosts is taken ahead of that, and charged like any other. What it has run is read from
+ * sum_exec_runtime and not from what is left of the slice, because a preemption sets that to zero. A boost is a loan,
+ * and the order collects it.
  *
  * A task that is preempted in mid-slice keeps its key and the rest of its slice. Otherwise each boost would also
  * shuffle the tasks that it preempts.
@@ -16,11 +17,6 @@
 #define COSCHED_FAIR_BPF_H
 
 #define REFRESH_NS	NSEC_PER_MSEC	/* how often the last in a queue is looked at, at most */
-
-static bool vtime_before(u64 a, u64 b)
-{
-	return (s64)(a - b) < 0;
-}
 
 /* Is @tctx in the order of a CPU? */
 static bool is_in_order(const struct task_ctx *tctx)

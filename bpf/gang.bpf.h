@@ -40,8 +40,6 @@ static bool row_preempts(struct task_struct *p, const struct cpu_ctx *cctx)
 	return is_gang() && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p);
 }
 
-#define MAX_ROW_LOOKS 64	/* tasks among which one of the row is looked for: the rest of a crowd is due later anyway */
-
 /* Those that waited elsewhere when the policy became this one go to the queue in which rows are looked for. */
 static void gather(u64 queue, s32 cpu)
 {
@@ -71,19 +69,19 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_FREE), 0) {
 		struct task_ctx *ptctx = task_ctx_of(p);
 
-		if (looks++ >= MAX_ROW_LOOKS)
+		if (looks++ >= MAX_CHOICES)
 			break;
 		if (!ptctx || !has_turn(p) || is_held(p, ptctx, cpu, scx_bpf_now()))
 			continue;
 		/* @prev is of this row as well, and its turn within the row goes on. */
-		if (prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu, scx_bpf_now()) &&
+		if (prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) &&
 		    vtime_before(present_key(tctx, cpu), p->scx.dsq_vtime))
 			break;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_whole_slice(ptctx));
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
 			return true;
 	}
-	if (!prev || !tctx || !has_turn(prev) || is_held_now(prev, tctx, cpu, scx_bpf_now()))
+	if (!prev || !tctx || !has_turn(prev) || is_held_now(prev, tctx, cpu))
 		return false;
 	tctx->park = PARK_NONE;
 	scx_bpf_task_set_slice(prev, begin_whole_slice(tctx));

@@ -29,6 +29,7 @@ struct {
 
 /* A group with a limit, on a CPU. */
 struct limited {
+	u32 key;		/* of @group */
 	struct group *group;
 	struct group_on *here;
 	struct pool *pool;
@@ -71,7 +72,7 @@ static u32 limit_of(u32 group)
 /* Finds the nearest group with a limit from @group upwards, as it is on @cpu; false: there is none. */
 static __always_inline bool find_limited(struct limited *limited, u32 group, s32 cpu)
 {
-	group = limit_of(group);
+	limited->key = group = limit_of(group);
 	limited->group = group == ROOT_GROUP ? NULL : bpf_map_lookup_elem(&groups, &group);
 	limited->here = limited->group ? group_on(group, cpu) : NULL;
 	limited->pool = limited->here ? bpf_map_lookup_elem(&pools, &group) : NULL;
@@ -106,11 +107,10 @@ __noinline u32 furthest_held(u32 group, s32 cpu, u64 now)
 	bpf_for(depth, 0, MAX_DEPTH) {
 		struct limited limited;
 
-		group = limit_of(group);
 		if (!find_limited(&limited, group, cpu))
 			break;
 		if (limit_until(&limited.pool->limit, &limited.here->portion, now))
-			held = group;
+			held = limited.key;
 		group = limited.group->parent;
 	}
 	return held;
@@ -208,9 +208,14 @@ static bool is_held(const struct task_struct *p, const struct task_ctx *tctx, s3
 	return READ_ONCE(limits_version) && held_until(p, tctx, cpu, tctx->queued_at, now);
 }
 
-/* The same of one that runs, or wakes: it has not waited yet. */
-static bool is_held_now(const struct task_struct *p, const struct task_ctx *tctx, s32 cpu, u64 now)
+/* Does a limit keep @p, which runs or wakes and so has not waited yet, from running on @cpu? */
+static bool is_held_now(const struct task_struct *p, const struct task_ctx *tctx, s32 cpu)
 {
+	u64 now;
+
+	if (!READ_ONCE(limits_version))
+		return false;
+	now = scx_bpf_now();
 	return held_until(p, tctx, cpu, now, now);
 }
 

@@ -21,8 +21,6 @@
 #ifndef COSCHED_PULSE_BPF_H
 #define COSCHED_PULSE_BPF_H
 
-#define MAX_CANDIDATES 64	/* of whom one is chosen */
-
 struct pulse {
 	struct bpf_timer timer;
 };
@@ -118,7 +116,8 @@ static void describe_candidate(struct cosched_candidate *candidate, const struct
 }
 
 /* Is @candidate the one to boost, rather than @best? @chosen: there is a best one so far. */
-static bool is_better(u32 choice, const struct cosched_candidate *candidate, const struct cosched_candidate *best, bool chosen)
+static bool is_better(u32 choice, const struct cosched_candidate *candidate, const struct cosched_candidate *best,
+		      bool chosen)
 {
 	if (!cosched_choice_rank(choice, candidate))
 		return false;
@@ -127,7 +126,7 @@ static bool is_better(u32 choice, const struct cosched_candidate *candidate, con
 
 /*
  * Which task the policy would boost of those that wait on @cpu and, if @with_current, the running @p: the pid, or 0 for
- * none that waits. The paper's policy knows all tasks of a node; of a crowd this one knows those that are due first.
+ * none that waits. The paper's policy knows all tasks of a node. Of a crowd this function knows the tasks due first.
  * Apart, so that what it needs of the stack is free again when the gate is asked.
  */
 static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 cpu, bool with_current)
@@ -144,7 +143,7 @@ static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 c
 		bpf_for_each(scx_dsq, q, queue_id(cpu, queue), 0) {
 			struct task_ctx *qtctx = task_ctx_of(q);
 
-			if (looks++ >= MAX_CANDIDATES)
+			if (looks++ >= MAX_CHOICES)
 				return chosen;
 			if (!qtctx)
 				continue;

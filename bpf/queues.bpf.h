@@ -15,8 +15,7 @@
  *
  * Only ops.dispatch() may move a task from one queue to another. A hook that grants a boost, or that finds a message for
  * a parked task, marks the task and leaves its id in the box of its CPU. The CPU sorts what is in the box before it looks
- * for work. If the box is full the mark stays with the task, which has its turn in the fair order: a boost is lost, and
- * no message.
+ * for work. If the box is full the task has to wait for its turn in the fair order: a boost is lost, and no message.
  */
 #ifndef COSCHED_QUEUES_BPF_H
 #define COSCHED_QUEUES_BPF_H
@@ -34,8 +33,14 @@ enum queue {
 
 enum {
 	MAX_LOOKS	= 16,	/* tasks that one look goes over, of those that may or may not do */
-	MAX_ASKED	= 4,	/* times that the gate is asked again in one dispatch: an answer costs a walk up the tree */
+	MAX_CHOICES	= 64,	/* the same where a policy chooses by more than the order: of a crowd, those due first */
+	MAX_ASKED	= 4,	/* times that one dispatch asks the gate again: each costs a walk up the tree */
 };
+
+static bool vtime_before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
 
 /* The id that the kernel knows @queue of @cpu by. */
 static u64 queue_id(s32 cpu, u32 queue)
@@ -51,7 +56,7 @@ static u32 first_queue(s32 cpu, u64 *key)
 	for (queue = 0; queue < NR_ORDERED; queue++) {
 		struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, queue));
 
-		if (!p || (first != NR_ORDERED && (s64)(p->scx.dsq_vtime - *key) >= 0))
+		if (!p || (first != NR_ORDERED && !vtime_before(p->scx.dsq_vtime, *key)))
 			continue;
 		first = queue;
 		*key = p->scx.dsq_vtime;
@@ -78,7 +83,7 @@ static u64 behind_all(s32 cpu, u64 key)
 
 	bpf_for(queue, 0, NR_ORDERED) {
 		bpf_for_each(scx_dsq, p, queue_id(cpu, queue), SCX_DSQ_ITER_REV) {
-			if ((s64)(p->scx.dsq_vtime - key) >= 0)
+			if (!vtime_before(p->scx.dsq_vtime, key))
 				key = p->scx.dsq_vtime + 1;
 			break;
 		}
@@ -102,10 +107,10 @@ static bool is_queued(s32 cpu)
 	return READ_ONCE(*queued_word(cpu)) & 1ULL << (cpu & 63);
 }
 
-/* A task has been put into @queue of @cpu. */
+/* A task has been put into @queue of @cpu, from which others may take it or not. */
 static void note_queued(s32 cpu, u32 queue)
 {
-	if (queue == QUEUE_PINNED)
+	if (queue == QUEUE_PINNED || queue >= NR_ORDERED)
 		return;
 	full_barrier();		/* between the queue and the bit, as in note_empty() */
 	if (!is_queued(cpu))
@@ -164,8 +169,7 @@ static void insert(struct task_struct *p, struct task_ctx *tctx, u32 queue, u64 
 {
 	tctx->queue = queue;
 	scx_bpf_dsq_insert_vtime(p, queue_id(tctx->cpu, queue), slice_ns, place_in(tctx, queue), enq_flags);
-	if (queue < NR_ORDERED)
-		note_queued(tctx->cpu, queue);
+	note_queued(tctx->cpu, queue);
 }
 
 /*
@@ -189,8 +193,7 @@ __noinline int move_to_queue(struct task_struct *p __arg_trusted, struct task_ct
 	if (!moved)
 		return false;
 	tctx->queue = queue;
-	if (queue < NR_ORDERED)
-		note_queued(cpu, queue);
+	note_queued(cpu, queue);
 	return true;
 }
 
