@@ -110,6 +110,16 @@ static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_
 	bpf_task_release(p);
 }
 
+/*
+ * The storage of @sk, made if need be; NULL: there is no memory for it. Whoever makes it at the same moment as another
+ * hook has no success, and finds that one's at the second try.
+ */
+static struct endpoint *make_endpoint(struct sock *sk)
+{
+	return bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE) ?:
+	       bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
 /* What is known of @sk; NULL: nothing. A socket that no hook has seen is known once a look finds a task reading it. */
 static struct endpoint *endpoint_of(struct sock *sk)
 {
@@ -118,7 +128,7 @@ static struct endpoint *endpoint_of(struct sock *sk)
 
 	if (ep || !bpf_map_lookup_elem(&readers, &addr))
 		return ep;
-	return bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	return make_endpoint(sk);
 }
 
 static void message_arrived(struct sock *sk)
@@ -172,7 +182,7 @@ static int note_receiver_of(struct sock *sk, u64 id)
 	struct endpoint *ep;
 	u64 addr = (u64)sk;
 
-	ep = bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	ep = make_endpoint(sk);
 	if (!ep) {
 		count(COSCHED_COUNTER_endpoints_full);
 		return 0;
