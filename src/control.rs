@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::policy::PolicyChange;
+use crate::privileges;
 use crate::requests::Owner;
 use crate::socket_file::{self, SocketFile};
 use crate::trace::event::Wanted;
@@ -230,8 +231,7 @@ impl ControlSocket {
                 }
             }
         };
-        std::thread::Builder::new().name("control".into()).spawn(serve).context("cannot start a thread")?;
-        Ok(())
+        privileges::thread("control", 0, serve).map(drop)
     }
 }
 

@@ -25,6 +25,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::limits::MetricsListen;
 use crate::metrics;
+use crate::privileges;
 use crate::requests::Owner;
 
 /// Scrapes that wait for a snapshot at the same time. More wait in line.
@@ -75,7 +76,7 @@ impl Exporter {
                 warn!("metrics are no longer served: {error:#}");
             }
         };
-        std::thread::Builder::new().name("metrics".into()).spawn(serve).context("cannot start a thread")?;
+        privileges::thread("metrics", 0, serve)?;
         info!("metrics at http://{address}/metrics");
         Ok(())
     }

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | [`run`] | the order in which things start and end |
 //! | [`check`] | what this kernel has and lacks |
+//! | [`privileges`] | what the process and its threads may do |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
 //! | [`modules`] | hooks on RDMA, whose modules come and go |
 //! | [`wire`] | epochs on the wire: XDP, sock_ops and tc, loaded by aya |
@@ -75,6 +76,7 @@ pub mod partial;
 pub mod policy;
 pub mod prefetch;
 pub mod presets;
+pub mod privileges;
 pub mod recommend;
 pub mod report;
 pub mod requests;

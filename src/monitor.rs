@@ -8,11 +8,12 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use scx_stats::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::native;
+use crate::privileges;
 use crate::requests::Owner;
 use crate::snapshot::Snapshot;
 
@@ -118,7 +119,10 @@ impl Server {
     /// # Errors
     /// If the socket cannot be had.
     pub fn launch(owner: Owner) -> Result<Server> {
-        let server = StatsServer::new(server_data()).launch().context("no statistics for scx tools")?;
+        // The library starts threads of its own, which have what their starter has.
+        let launch = || StatsServer::new(server_data()).launch();
+        let launched = privileges::thread("scx_stats", 0, launch)?.join().map_err(|_| anyhow!("a thread ended"));
+        let server = launched.flatten().context("no statistics for scx tools")?;
         let (answers, questions) = server.channels();
         let serve = move || {
             let mut last = Stats::default();
@@ -130,7 +134,7 @@ impl Server {
                 }
             }
         };
-        std::thread::Builder::new().name("scx_stats".into()).spawn(serve).context("cannot start a thread")?;
+        privileges::thread("scx_stats", 0, serve)?;
         Ok(Server { _server: server })
     }
 }

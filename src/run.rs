@@ -19,6 +19,7 @@ use crate::hints::server::HintSocket;
 use crate::monitor;
 use crate::policy::PolicyView;
 use crate::prefetch::Port;
+use crate::privileges;
 use crate::requests::Owner;
 use crate::scheduler::{Ending, Session};
 use crate::settings::Settings;
@@ -46,9 +47,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     // Before there are threads: see there. It is removed again however this ends.
     let control = ControlSocket::bind(&settings.control_socket)?;
     let hints = settings.hints_socket.as_deref().map(HintSocket::bind).transpose()?;
+    scx_utils::try_set_rlimit_infinity();
+    privileges::settle()?;
     let (owner, requests) = Owner::new();
     stop_on_signals(owner.clone())?;
-    scx_utils::try_set_rlimit_infinity();
     let stats = settings.stats;
     let mut session = Session::new(settings, port, &host);
     drop(host);
@@ -92,8 +94,8 @@ fn announce(policy: &PolicyView, stats: Option<f64>, owner: &Owner, server: &mut
             warn!("no more statistics: {error:#}");
         }
     };
-    if let Err(error) = std::thread::Builder::new().name("stats".into()).spawn(print) {
-        warn!("no statistics: {error}");
+    if let Err(error) = privileges::thread("stats", 0, print) {
+        warn!("no statistics: {error:#}");
     }
 }
 
@@ -109,6 +111,5 @@ fn stop_on_signals(owner: Owner) -> Result<()> {
             owner.stop();
         }
     };
-    std::thread::Builder::new().name("signals".into()).spawn(wait).context("cannot start a thread")?;
-    Ok(())
+    privileges::thread("signals", 0, wait).map(drop)
 }

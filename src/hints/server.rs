@@ -26,6 +26,7 @@ use crate::bpf::intf::{
     COSCHED_HINT_MAGIC, COSCHED_HINT_PROCESSES, COSCHED_HINT_THREADS, cosched_hint_answer, cosched_hint_place,
     cosched_hint_request,
 };
+use crate::privileges;
 use crate::requests::Owner;
 use crate::socket_file::{self, SocketFile};
 
@@ -74,8 +75,8 @@ impl HintSocket {
                 server.turn(&listener);
             }
         };
-        std::thread::Builder::new().name("hints".into()).spawn(serve).context("cannot start a thread")?;
-        Ok(())
+        // To make pages, and to know threads apart where /proc hides them.
+        privileges::thread("hints", privileges::BPF | privileges::SYS_PTRACE, serve).map(drop)
     }
 }
 

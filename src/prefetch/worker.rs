@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use libbpf_rs::libbpf_sys::{bpf_prog_test_run_opts, bpf_test_run_opts};
 use libbpf_rs::{MapHandle, ProgramMut, RingBufferBuilder};
 use log::{debug, warn};
@@ -26,6 +26,7 @@ use super::ear::Ear;
 use super::{Port, read, to_address};
 use crate::bpf::intf::{self, cosched_prefetch, cosched_prefetch_news, cosched_wire_key};
 use crate::native;
+use crate::privileges;
 
 /// So many datagrams are heard at once.
 const BATCH: usize = 64;
@@ -61,8 +62,7 @@ impl Worker {
                 warn!("prefetches are no longer sent nor heard: {error:#}");
             }
         };
-        let thread =
-            std::thread::Builder::new().name("prefetch".into()).spawn(work).context("cannot start a thread")?;
+        let thread = privileges::thread("prefetch", privileges::SYS_NICE, work)?;
         Ok(Worker { stop: Some(stop), thread: Some(thread) })
     }
 }
