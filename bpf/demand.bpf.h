@@ -125,9 +125,9 @@ static struct cpu_ctx *post_marked(const struct task_struct *p, const struct tas
 
 /*
  * @p waits in a queue of its CPU and has been granted a boost: have its CPU take it next. A kernel thread that runs
- * there is not cut short; the boost follows it.
+ * there is not cut short; the boost follows it. A global function, as the next one: they are verified once.
  */
-static void request_boost(struct task_struct *p, struct task_ctx *tctx)
+__noinline int request_boost(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull)
 {
 	struct cpu_ctx *cctx;
 	s32 cpu;
@@ -139,20 +139,22 @@ static void request_boost(struct task_struct *p, struct task_ctx *tctx)
 		preempt_for(cctx, cpu);
 	else
 		tctx->boost = BOOST_NONE;
+	return 0;
 }
 
 /* A message has come for @p, and no boost was granted. A parked task takes its turn again; a denied one asks again. */
-static void note_demand(struct task_struct *p, struct task_ctx *tctx)
+__noinline int note_demand(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull)
 {
 	bool parked = __sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) == PARK_PARKED;
 	struct cpu_ctx *cctx;
 	s32 cpu;
 
 	if (!parked && (!tctx->denied || tctx->queue == QUEUE_ASKED))
-		return;
+		return 0;
 	cctx = post_marked(p, tctx, &cpu);
 	if (parked && cctx && preempts(tctx, cctx, cpu))
 		preempt_for(cctx, cpu);
+	return 0;
 }
 
 /* A message has arrived at an @endpoint of a known receiver, which runs or not. */

@@ -137,7 +137,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	take_back(cpu, now);
 	may_take = clear_fronts(cpu, now);
 	if ((may_take && take_granted(cpu)) || ask_again(cpu, now) ||
-	    dispatch_row(prev, tctx, cctx, cpu) || pull(cctx, cpu, now))
+	    dispatch_row(prev, tctx, cctx, cpu, now) || pull(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;

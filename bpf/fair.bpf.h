@@ -133,8 +133,8 @@ static void bound_credit(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	bound_groups(tctx->order_group, tctx->order_cpu, READ_ONCE(policy_now), credit_ns);
 }
 
-/* Notes how @tctx stands on @cpu, in whose order it is, and returns that. */
-static s64 note_standing(struct task_ctx *tctx, s32 cpu)
+/* Notes how @tctx stands on @cpu, in whose order it is, and returns that. A global function: it is verified once. */
+__noinline s64 note_standing(struct task_ctx *tctx __arg_nonnull, s32 cpu)
 {
 	struct standing standing = {};
 	s64 furthest = fair_furthest(root_weight(cpu));
@@ -171,8 +171,8 @@ static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 	return ns;
 }
 
-/* Starts a slice of what is due to @tctx, which has just been measured by note_standing(). */
-static u64 begin_whole_slice(struct task_ctx *tctx)
+/* Starts a slice of what is due to @tctx, which has just been measured by note_standing(). A global function, as above. */
+__noinline u64 begin_whole_slice(struct task_ctx *tctx __arg_nonnull)
 {
 	return begin_slice(tctx, fair_slice(current_policy()->slice_ns, tctx->effective, root_weight(tctx->order_cpu)));
 }

@@ -23,8 +23,8 @@ static bool is_gang(void)
 	return current_policy()->arrival == COSCHED_ARRIVAL_GANG;
 }
 
-/* Has the row of @p its turn? */
-static bool has_turn(struct task_struct *p)
+/* Has the row of @p its turn? A global function: it is verified once. */
+__noinline bool has_turn(struct task_struct *p __arg_trusted)
 {
 	const struct cosched_policy *policy = current_policy();
 	u64 job = job_of(p);
@@ -40,8 +40,11 @@ static bool row_preempts(struct task_struct *p, const struct cpu_ctx *cctx)
 	return is_gang() && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p);
 }
 
-/* Those that waited elsewhere when the policy became this one go to the queue in which rows are looked for. */
-static void gather(u64 queue, s32 cpu)
+/*
+ * Those that waited elsewhere when the policy became this one go to the queue in which rows are looked for. A global
+ * function, as above.
+ */
+__noinline int gather(u64 queue, s32 cpu)
 {
 	struct task_struct *p;
 	u32 looks = 0;
@@ -54,39 +57,53 @@ static void gather(u64 queue, s32 cpu)
 		if (tctx)
 			move_to_queue(p, tctx, cpu, QUEUE_FREE, 0);
 	}
+	return 0;
 }
 
-/* Takes the first of the row that has its turn on @cpu, or lets @prev go on if it is one of them. */
-static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+/*
+ * Takes the first of the row that has its turn on @cpu; with @goes_on only if it comes before the running task, which is
+ * of this row as well and stands at @key. A global function, as above.
+ */
+__noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 {
 	struct task_struct *p;
 	u32 looks = 0;
+
+	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_FREE), 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+
+		if (looks++ >= MAX_CHOICES || (goes_on && vtime_before(key, p->scx.dsq_vtime)))
+			break;
+		if (!tctx || !has_turn(p) || is_held(p, tctx, cpu, now))
+			continue;
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_whole_slice(tctx));
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
+			return true;
+	}
+	return false;
+}
+
+/* Takes the first of the row that has its turn on @cpu, or lets @prev go on if it is one of them. */
+static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	bool goes_on;
+	u64 key = 0;
 
 	if (!is_gang())
 		return false;
 	gather(queue_id(cpu, QUEUE_PINNED), cpu);
 	gather(queue_id(cpu, QUEUE_ASKED), cpu);
-	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_FREE), 0) {
-		struct task_ctx *ptctx = task_ctx_of(p);
-
-		if (looks++ >= MAX_CHOICES)
-			break;
-		if (!ptctx || !has_turn(p) || is_held(p, ptctx, cpu, scx_bpf_now()))
-			continue;
-		/* @prev is of this row as well, and its turn within the row goes on. */
-		if (prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) &&
-		    vtime_before(present_key(tctx, cpu), p->scx.dsq_vtime))
-			break;
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_whole_slice(ptctx));
-		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
-			return true;
-	}
-	if (!prev || !tctx || !has_turn(prev) || is_held_now(prev, tctx, cpu))
+	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu);
+	if (goes_on)
+		key = present_key(tctx, cpu);
+	if (take_of_row(cpu, goes_on, key, now))
+		return true;
+	if (!goes_on || !prev || !tctx)	/* the verifier forgets what the first one says of the others */
 		return false;
 	tctx->park = PARK_NONE;
 	scx_bpf_task_set_slice(prev, begin_whole_slice(tctx));
-	bound_slice(prev, tctx, cctx, cpu, scx_bpf_now());
-	note_position(cctx, tctx, present_key(tctx, cpu), scx_bpf_now());
+	bound_slice(prev, tctx, cctx, cpu, now);
+	note_position(cctx, tctx, key, now);
 	return true;
 }
 

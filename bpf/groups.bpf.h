@@ -189,33 +189,42 @@ __noinline int bound_groups(u32 group, s32 cpu, u32 policy, u64 credit_ns)
 struct standing {
 	s64 lead;		/* over all others, on the clock of the root */
 	u64 effective;		/* its weight against everything there, in 1 / 2^FAIR_WEIGHT_SHIFT: at least 1 */
+	u32 weight;		/* of the task or the group that has come this far up */
+	u32 group;		/* that it is in there */
 };
 
 /*
- * How a task of @weight stands on @cpu that has this @lead in @group. Where it is not runnable yet, as if it were. A
- * global function, as above.
+ * Takes @standing on @cpu up a level of the tree; false at the root. A global function and behind a pointer, since
+ * the verifier knows no values there that would differ from level to level.
  */
-__noinline int stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *standing __arg_nonnull)
+__noinline bool stand_above(struct standing *standing __arg_nonnull, s32 cpu)
 {
-	u64 effective = (u64)weight << FAIR_WEIGHT_SHIFT;
+	struct level level;
+	u64 counts;
+
+	if (!find_level(&level, standing->group, cpu))
+		return false;
+	counts = level.here->place.weight ?: level.group->weight;
+	standing->lead = fair_lead_above(standing->lead, &level.here->order, counts) +
+			 fair_lead(&level.above->order, &level.here->place);
+	standing->effective = standing->effective * counts / (level.here->order.weight ?: standing->weight ?: 1);
+	standing->weight = counts;
+	standing->group = level.group->parent;
+	return true;
+}
+
+/* How a task of @weight stands on @cpu that has this @lead in @group. Where it is not runnable yet, as if it were. */
+static void stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *standing)
+{
 	u32 depth;
 
-	bpf_for(depth, 0, MAX_DEPTH) {
-		struct level level;
-		u64 counts;
-
-		if (!find_level(&level, group, cpu))
+	*standing = (struct standing){
+		.lead = lead, .effective = (u64)weight << FAIR_WEIGHT_SHIFT, .weight = weight, .group = group,
+	};
+	bpf_for(depth, 0, MAX_DEPTH)
+		if (!stand_above(standing, cpu))
 			break;
-		counts = level.here->place.weight ?: level.group->weight;
-		lead = fair_lead_above(lead, &level.here->order, counts) +
-		       fair_lead(&level.above->order, &level.here->place);
-		effective = effective * counts / (level.here->order.weight ?: weight ?: 1);
-		weight = counts;
-		group = level.group->parent;
-	}
-	standing->lead = lead;
-	standing->effective = effective ?: 1;
-	return 0;
+	standing->effective = standing->effective ?: 1;
 }
 
 /* What of @cpu a task of @weight in @group would have if it came there, in 1 / 2^COSCHED_SHARE_SHIFT. */

@@ -124,6 +124,40 @@ static bool is_better(u32 choice, const struct cosched_candidate *candidate, con
 	return !chosen || !cosched_choice_rank(choice, best) || cosched_choice_prefers(choice, candidate, best);
 }
 
+/* A choice while it is made. */
+struct choice {
+	struct cosched_candidate best, candidate;
+	u32 current_pid;
+	u32 looks;
+	u32 some;		/* there is a best one */
+	s32 chosen;		/* its pid, if it waits */
+};
+
+/*
+ * Goes on with @choice in @queue. A global function and behind a pointer, since the verifier would try all outcomes of
+ * all comparisons else.
+ */
+__noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
+{
+	struct task_struct *q;
+
+	bpf_for_each(scx_dsq, q, queue, 0) {
+		struct task_ctx *tctx = task_ctx_of(q);
+
+		if (choice->looks++ >= MAX_CHOICES)
+			break;
+		if (!tctx)
+			continue;
+		describe_candidate(&choice->candidate, q, tctx, choice->current_pid);
+		if (!is_better(current_policy()->choice, &choice->candidate, &choice->best, choice->some))
+			continue;
+		choice->best = choice->candidate;
+		choice->chosen = q->pid;
+		choice->some = 1;
+	}
+	return 0;
+}
+
 /*
  * Which task the policy would boost of those that wait on @cpu and, if @with_current, the running @p: the pid, or 0 for
  * none that waits. The paper's policy knows all tasks of a node. Of a crowd this function knows the tasks due first.
@@ -131,30 +165,14 @@ static bool is_better(u32 choice, const struct cosched_candidate *candidate, con
  */
 static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 cpu, bool with_current)
 {
-	struct cosched_candidate best = {}, candidate = {};
-	u32 choice = current_policy()->choice;
-	struct task_struct *q;
-	u32 queue, looks = 0;
-	s32 chosen = 0;
+	struct choice choice = { .current_pid = p->pid, .some = with_current };
+	u32 queue;
 
 	if (with_current)
-		describe_candidate(&best, p, tctx, p->pid);
-	bpf_for(queue, 0, NR_ORDERED) {
-		bpf_for_each(scx_dsq, q, queue_id(cpu, queue), 0) {
-			struct task_ctx *qtctx = task_ctx_of(q);
-
-			if (looks++ >= MAX_CHOICES)
-				return chosen;
-			if (!qtctx)
-				continue;
-			describe_candidate(&candidate, q, qtctx, p->pid);
-			if (!is_better(choice, &candidate, &best, with_current || chosen))
-				continue;
-			best = candidate;
-			chosen = q->pid;
-		}
-	}
-	return chosen;
+		describe_candidate(&choice.best, p, tctx, p->pid);
+	bpf_for(queue, 0, NR_ORDERED)
+		choose_in(queue_id(cpu, queue), &choice);
+	return choice.chosen;
 }
 
 /* Boosts whom the policy chooses, as choose() says. Its choice is subject to the gate like any other boost. */
@@ -204,8 +222,8 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	end_slice(p, cctx, cpu);
 }
 
-/* Asks the gate for the first in a queue that say that a message has come, which no event has told of. */
-static void hear_hints_in(u64 queue, struct cpu_ctx *cctx)
+/* Asks the gate for the first in a queue that say that a message has come, which no event has told of. A global function: verified once. */
+__noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 {
 	struct task_struct *p;
 	u32 looks = 0;
@@ -226,6 +244,7 @@ static void hear_hints_in(u64 queue, struct cpu_ctx *cctx)
 		else
 			note_demand(p, tctx);
 	}
+	return 0;
 }
 
 /* At each tick, and nothing at all while no task that waits on @cpu gives hints. */

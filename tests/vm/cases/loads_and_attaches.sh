@@ -24,6 +24,10 @@ is "$(observing)" "$attached" "links of hooks:"
 is "$(jq .pid "$tmp/status")" "$loader" "status names process"
 scx_cosched status | grep -q "hooks .* $attached attached, .* of RDMA idle; missing: none" || fail "$(scx_cosched status)"
 
+# The kernel gives up at a million, and whoever starts the scheduler waits for each.
+verified=$(sed -n 's/^verified_insns:[[:space:]]*//p' /proc/"$loader"/fdinfo/* | sort -n | tail -1)
+(( verified > 0 && verified < 150000 )) || fail "the verifier went through '$verified' instructions of one program"
+
 scx_cosched policy set local >/dev/null
 is "$(observing)" "$attached" "links of hooks just after the switch to local:"
 rest() { (( $(observing) == 0 )); }
