@@ -60,10 +60,8 @@ static void put_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 	tctx->held = furthest_held(tctx->group, tctx->cpu, now);
 	return_limit(tctx);
 	tctx->slice_used_ns = 0;
-	tctx->boost = BOOST_NONE;
-	tctx->denied = 0;
-	tctx->park = PARK_NONE;
-	set_state(tctx, TASK_BLOCKED);
+	tctx->leaves = 0;
+	set_phase(tctx, PHASE_BLOCKED);
 	look_at_limits(cctx, tctx->cpu, tctx->look_at, now);
 }
 
@@ -137,9 +135,9 @@ __noinline int come_back(struct task_struct *p __arg_trusted, struct task_ctx *t
 {
 	become_runnable(p, tctx, cctx, cpu);
 	bound_debts(p, tctx);
-	set_state(tctx, TASK_QUEUED);
-	if (arrivals_demand() && has_demand(tctx) && demand_granted(p, tctx, cctx, now))
-		tctx->boost = BOOST_GRANTED;
+	set_phase(tctx, PHASE_WAITS);
+	if (has_demand(tctx))
+		change_phase(tctx, PHASE_WAITS, phase_message(PHASE_WAITS, answer_to(p, tctx, cctx, now)));
 	return 0;
 }
 

@@ -65,19 +65,33 @@ __noinline int is_no_worse_off(u32 group, u32 weight, s32 cpu, s32 other)
 				 fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective, root_weight(other)));
 }
 
+/*
+ * May @tctx, which waits on @cctx's CPU, leave it by now? Whoever has been there for longest goes first, so that all change
+ * sides equally often: not before the running task, unless that one has not gone for as long again.
+ */
+static bool has_stayed(const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
+{
+	s64 since_ns = now - tctx->stays_until;
+
+	return since_ns >= STAY_NS || (since_ns >= 0 && (s64)(tctx->stays_until - cctx->curr_stays_until) <= 0);
+}
+
 /* Takes a task that waits on the CPU @other, and that is no worse off on @cpu. A global function, as above. */
 __noinline int pull_from(s32 other, s32 cpu)
 {
+	struct cpu_ctx *cctx = cpu_ctx_of(other);
 	u64 now = scx_bpf_now();
 	struct task_struct *p;
 	u32 looked = 0;
 
+	if (!cctx)
+		return false;
 	bpf_for_each(scx_dsq, p, queue_id(other, QUEUE_FREE), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
 		if (looked++ >= MAX_LOOKS)
 			break;
-		if (!tctx || (s64)(now - tctx->stays_until) < 0)
+		if (!tctx || !has_stayed(tctx, cctx, now))
 			continue;
 		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
 		    is_held(p, tctx, cpu, now) || !is_no_worse_off(tctx->order_group, tctx->weight, cpu, other))

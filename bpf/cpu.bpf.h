@@ -25,6 +25,8 @@ struct cpu_ctx {
 	u64 arrived;		/* where a message for it arrived last (sockets.bpf.h) */
 	u32 messages;		/* that arrived for it. Nobody counts exactly: it changes when there is one */
 	u32 curr_kthread;
+	u32 curr_boosted;	/* it runs because of a boost */
+	u64 curr_stays_until;	/* task_ctx.stays_until */
 	u32 curr_talks;		/* messages have arrived for it, some time or other */
 	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
 	u32 curr_limited;	/* cpu.max holds for it (limits.bpf.h) */

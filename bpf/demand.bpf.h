@@ -5,8 +5,8 @@
  * Pending is a level, and it is not kept but read off where it is true: a task has a message if one of the sockets
  * where messages for it arrived lately is not empty. It is read whenever the task changes state:
  *
- *	arrival:	data into the socket;  full barrier;  read state
- *	switch:		state = ...;  full barrier;  read the sockets
+ *	arrival:	data into the socket;  full barrier;  read the phase
+ *	switch:		phase = ...;  full barrier;  read the sockets
  *
  * At least one of the two sees the other, so a message that arrives between an empty receive and the
  * switch is never lost: either the arrival finds the task off the CPU and asks the gate, or the switch
@@ -19,12 +19,6 @@
  */
 #ifndef COSCHED_DEMAND_BPF_H
 #define COSCHED_DEMAND_BPF_H
-
-/* Is the arrival of a message a demand by itself? Under the other rules the pulse or the order sees to it. */
-static bool arrivals_demand(void)
-{
-	return current_policy()->arrival == COSCHED_ARRIVAL_DEMAND;
-}
 
 /* For how long a boost that the gate has granted lasts, in ns of CPU time. */
 static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy *policy,
@@ -47,7 +41,7 @@ static void describe_demand(struct cosched_demand *demand, struct task_ctx *tctx
 	demand->now_ns = now;
 	demand->last_boost_ns = tctx->last_boost_ns;
 	account_describe(demand, lead, tctx->effective, root_weight(cpu), cctx->nr_runnable, is_in_order(tctx));
-	demand->denied = tctx->denied;
+	demand->denied = READ_ONCE(tctx->phase) == PHASE_ASKS;
 	demand->message_epoch = tctx->message_epoch;
 	demand->node_epoch = cctx->epoch;
 	demand->node_quiet = !cctx->curr_talks;
@@ -60,38 +54,27 @@ static void describe_demand(struct cosched_demand *demand, struct task_ctx *tctx
 	}
 }
 
-/* The gate's answer to @demand of @tctx on @cctx's CPU, as of @now: enum cosched_reason. Counts it. */
-static __always_inline u32 ask_gate(struct cosched_demand *demand, struct task_ctx *tctx,
-				    const struct cpu_ctx *cctx, const struct cosched_policy *policy, u64 now)
+/*
+ * Asks the gate whether @p, which has a demand, may run now on @cctx's CPU, and counts its answer. The paper compares it
+ * with the task that runs there; here it is the average of the others. With one other task that is the same. With several
+ * it depends less on who of them happens to run, so that the nodes of a job, which do not talk to each other about this,
+ * come to the same answer at nearly the same time.
+ */
+__noinline bool ask(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+		    struct cpu_ctx *cctx __arg_nonnull, u64 now)
 {
+	const struct cosched_policy *policy = current_policy();
 	struct cosched_cpu_stats *stats = this_cpu_stats();
+	struct cosched_demand demand = {};
 	u32 reason;
 
-	describe_demand(demand, tctx, cctx, policy, now);
-	reason = cosched_gate_decide(policy, demand);
+	describe_demand(&demand, tctx, cctx, policy, now);
+	reason = cosched_gate_decide(policy, &demand);
 	if (cosched_reason_grants(reason) && cctx->loan.starving)
 		reason = COSCHED_REASON_starving;
 	if (stats && reason < COSCHED_NR_REASONS)
 		stats->decisions[reason]++;
-	return reason;
-}
-
-/*
- * Asks the gate whether @p, which has a demand, may run now on @cctx's CPU. The paper compares it with the task that
- * runs there; here it is the average of the others. With one other task that is the same. With several it depends
- * less on who of them happens to run, so that the nodes of a job, which do not talk to each other about this, come to
- * the same answer at nearly the same time.
- */
-__noinline bool demand_granted(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
-			       struct cpu_ctx *cctx __arg_nonnull, u64 now)
-{
-	const struct cosched_policy *policy = current_policy();
-	struct cosched_demand demand = {};
-	u32 reason;
-
-	reason = ask_gate(&demand, tctx, cctx, policy, now);
-	tctx->denied = !cosched_reason_grants(reason);
-	if (tctx->denied) {
+	if (!cosched_reason_grants(reason)) {
 		trace_decision(p, reason, 0);
 		return false;
 	}
@@ -99,6 +82,14 @@ __noinline bool demand_granted(struct task_struct *p __arg_trusted, struct task_
 	tctx->granted_ns = boost_slice(tctx, policy, &demand);
 	trace_decision(p, reason, tctx->granted_ns);
 	return true;
+}
+
+/* What the gate says of @p, which has a message, if the policy has it asked. */
+static u32 answer_to(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+{
+	if (!arrivals_demand())
+		return ANSWER_NOT_ASKED;
+	return ask(p, tctx, cctx, now) ? ANSWER_GIVEN : ANSWER_DENIED;
 }
 
 /* Has the task that runs on @cpu make way for one in the queue, unless it is a kernel thread. */
@@ -109,52 +100,32 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * @p, which waits for a CPU, has been marked: that CPU is to put it into the queue where it belongs (queues.bpf.h).
- * Another CPU may have taken the task meanwhile, and looked for the mark before it was there. So the task's CPU is read
- * after the mark is set. NULL: the task has to wait for its turn.
+ * @p, which waits in phase @from, is in @to from now on, and its CPU is to put it into the queue where it belongs
+ * (queues.bpf.h). That CPU is read after the phase is changed: another one may have taken the task meanwhile, and looked
+ * for a change before there was one. A kernel thread that runs there is not cut short; a boost follows it. A parked task
+ * goes ahead of the running one where one that wakes would. A global function, as the next one: they are verified once.
  */
-static struct cpu_ctx *post_marked(const struct task_struct *p, const struct task_ctx *tctx, s32 *cpu)
-{
-	struct cpu_ctx *cctx;
-
-	full_barrier();
-	*cpu = READ_ONCE(tctx->cpu);
-	cctx = *cpu < 0 ? NULL : cpu_ctx_of(*cpu);
-	return cctx && post(cctx, task_id(p)) ? cctx : NULL;
-}
-
-/*
- * @p waits in a queue of its CPU and has been granted a boost: have its CPU take it next. A kernel thread that runs
- * there is not cut short; the boost follows it. A global function, as the next one: they are verified once.
- */
-__noinline int request_boost(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull)
+__noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull, u32 from, u32 to)
 {
 	struct cpu_ctx *cctx;
 	s32 cpu;
 
-	__sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK);
-	tctx->boost = BOOST_GRANTED;
-	cctx = post_marked(p, tctx, &cpu);
-	if (cctx)
-		preempt_for(cctx, cpu);
-	else
-		tctx->boost = BOOST_NONE;
-	return 0;
-}
-
-/* A message has come for @p, and no boost was granted. A parked task takes its turn again; a denied one asks again. */
-__noinline int note_demand(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull)
-{
-	bool parked = __sync_val_compare_and_swap(&tctx->park, PARK_PARKED, PARK_UNPARK) == PARK_PARKED;
-	struct cpu_ctx *cctx;
-	s32 cpu;
-
-	if (!parked && (!tctx->denied || tctx->queue == QUEUE_ASKED))
+	if (from == to || !change_phase(tctx, from, to))
 		return 0;
-	cctx = post_marked(p, tctx, &cpu);
-	if (parked && cctx && preempts(tctx, cctx, cpu))
+	cpu = READ_ONCE(tctx->cpu);
+	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
+	if (!cctx || !post(cctx, task_id(p)))
+		change_phase(tctx, PHASE_GRANTED, PHASE_ASKS);	/* the boost is lost: it waits for its turn */
+	else if (to == PHASE_GRANTED || (from == PHASE_PARKED && preempts(tctx, cctx, cpu)))
 		preempt_for(cctx, cpu);
 	return 0;
+}
+
+/* @p, which waits in @phase on @cctx's CPU, has a message. */
+__noinline int hear(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+		    struct cpu_ctx *cctx __arg_nonnull, u32 phase)
+{
+	return mark(p, tctx, phase, phase_message(phase, answer_to(p, tctx, cctx, scx_bpf_now())));
 }
 
 /* A message has arrived at an @endpoint of a known receiver, which runs or not. */
@@ -173,39 +144,33 @@ static void count_arrival(enum cosched_endpoint endpoint, bool running)
 /* A message has arrived for @p, at an @endpoint that it remembers. */
 static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum cosched_endpoint endpoint)
 {
-	s32 cpu = tctx->cpu;
 	struct cpu_ctx *cctx;
-	u32 state;
-	u64 now;
+	u32 phase;
+	s32 cpu;
 
 	full_barrier();		/* see above */
-	state = READ_ONCE(tctx->state);
+	phase = READ_ONCE(tctx->phase);
 
-	count_arrival(endpoint, state == TASK_RUNNING);
-	trace_arrival(p, endpoint, state == TASK_RUNNING);
-	if (state == TASK_RUNNING)
+	count_arrival(endpoint, phase == PHASE_RUNS);
+	trace_arrival(p, endpoint, phase == PHASE_RUNS);
+	if (phase == PHASE_RUNS)
 		return;
-
-	now = scx_bpf_now();
 	if (!tctx->arrival_ns)
-		tctx->arrival_ns = now;
-	if (state != TASK_QUEUED || tctx->boost == BOOST_GRANTED)
-		return;
-	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
-	if (!cctx)
-		return;
-	if (arrivals_demand() && demand_granted(p, tctx, cctx, now))
-		request_boost(p, tctx);
-	else
-		note_demand(p, tctx);
+		tctx->arrival_ns = scx_bpf_now();
+	cpu = READ_ONCE(tctx->cpu);
+	cctx = cpu < 0 || !phase_hears(phase) ? NULL : cpu_ctx_of(cpu);
+	if (cctx)
+		hear(p, tctx, cctx, phase);
 }
 
 /* Puts @p, which a hook has marked, into the queue of @cpu where it belongs by now. */
 static void sort_marked(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	if (READ_ONCE(tctx->state) != TASK_QUEUED || tctx->cpu != cpu)
+	u32 phase = READ_ONCE(tctx->phase);
+
+	if (tctx->cpu != cpu || tctx->queue >= NR_QUEUES || phase == PHASE_BLOCKED || phase == PHASE_PARKED)
 		return;
-	if (tctx->park)
+	if (tctx->queue == QUEUE_PARKED)
 		unpark(p, tctx, cctx, cpu);
 	else
 		move_to_queue(p, tctx, cpu, queue_for(p, tctx), 0);
@@ -235,7 +200,39 @@ __noinline int empty_box(s32 cpu)
 	return 0;
 }
 
-/* Takes the first task in QUEUE_GRANTED. A boost that was cut short lasts for what is left of it, and no longer. */
+/*
+ * Asks the gate again for the first of those in QUEUE_ASKED. One that it grants a boost now goes to QUEUE_GRANTED, and one
+ * that has nothing to ask for goes back to the others.
+ */
+__noinline int ask_again(s32 cpu, u64 now)
+{
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	struct task_struct *p;
+	u32 asked = 0;
+
+	if (!cctx || !arrivals_demand() || scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_GRANTED)) > 0)
+		return 0;
+	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_ASKED), 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+		u32 phase, next;
+
+		if (!tctx || asked++ >= MAX_ASKED)
+			break;
+		if (is_held(p, tctx, cpu, now))
+			continue;
+		phase = READ_ONCE(tctx->phase);
+		next = has_demand(tctx) ? phase_message(phase, answer_to(p, tctx, cctx, now)) : phase_calms(phase);
+		if (next != phase && !change_phase(tctx, phase, next))
+			continue;	/* a hook has: it is in the box */
+		if (queue_for(p, tctx) != QUEUE_ASKED)
+			move_to_queue(p, tctx, cpu, queue_for(p, tctx), 0);
+		if (next == PHASE_GRANTED)
+			break;
+	}
+	return 0;
+}
+
+/* Takes the first task in QUEUE_GRANTED. */
 __noinline int take_granted(s32 cpu)
 {
 	struct task_struct *p;
@@ -245,41 +242,7 @@ __noinline int take_granted(s32 cpu)
 
 		if (!tctx)
 			break;
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, tctx->boost == BOOST_RESUMED ? resume_slice(tctx, cpu) :
-								   begin_slice(tctx, tctx->granted_ns));
-		tctx->boost = BOOST_NONE;
-		tctx->boosted = 1;
-		return scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
-	}
-	return false;
-}
-
-/* Asks the gate again for the first of those that it has denied, and takes one that it grants a boost now. */
-__noinline int ask_again(s32 cpu, u64 now)
-{
-	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
-	struct task_struct *p;
-	u32 asked = 0;
-
-	if (!cctx || !arrivals_demand())
-		return false;
-	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_ASKED), 0) {
-		struct task_ctx *tctx = task_ctx_of(p);
-
-		if (!tctx || asked++ >= MAX_ASKED)
-			break;
-		if (is_held(p, tctx, cpu, now))
-			continue;
-		if (!has_demand(tctx)) {
-			tctx->denied = 0;
-			if (!tctx->hint_page)
-				move_to_queue(p, tctx, cpu, queue_for(p, tctx), 0);
-			continue;
-		}
-		if (!demand_granted(p, tctx, cctx, now))
-			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_slice(tctx, tctx->granted_ns));
-		tctx->boosted = 1;
 		return scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
 	}
 	return false;

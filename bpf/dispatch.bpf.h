@@ -15,11 +15,11 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 {
 	u64 first_key = 0, key;
 	bool others = first_queue(cpu, &first_key) != NR_ORDERED;
-	bool granted = false;
+	bool asks, granted = false;
 
 	if (is_held_now(prev, tctx, cpu) || (others && is_to_park(tctx, cctx)))
 		return false;
-	tctx->park = PARK_NONE;
+	tctx->leaves = 0;
 	if (others && tctx->yields) {
 		tctx->yields_to = first_key;
 		return false;
@@ -28,15 +28,18 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	bound_debts(prev, tctx);
 	key = present_key(tctx, cpu);
 	if (others && !vtime_before(key, first_key)) {
-		tctx->owes = has_question(tctx);
-		granted = arrivals_demand() && has_demand(tctx) &&
-			  demand_granted(prev, tctx, cctx, now);
-		if (!granted)
+		tctx->owes = owes_message(prev, tctx);
+		asks = arrivals_demand() && has_demand(tctx);
+		granted = asks && ask(prev, tctx, cctx, now);
+		if (!granted) {
+			if (asks)
+				set_phase(tctx, PHASE_ASKS);
 			return false;
+		}
 	}
-	if (tctx->boosted != granted) {
-		tctx->boosted = granted;
-		trace_switch_in(prev, tctx);
+	if (cctx->curr_boosted != granted) {
+		cctx->curr_boosted = granted;
+		trace_switch_in(prev, tctx, granted);
 	}
 	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : rest_or_whole_slice(tctx));
 	bound_slice(prev, tctx, cctx, cpu, now);
@@ -136,8 +139,9 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	empty_box(cpu);
 	take_back(cpu, now);
 	may_take = clear_fronts(cpu, now);
-	if ((may_take && take_granted(cpu)) || ask_again(cpu, now) ||
-	    dispatch_row(prev, tctx, cctx, cpu, now) || pull(cctx, cpu, now))
+	if (may_take)
+		ask_again(cpu, now);
+	if ((may_take && take_granted(cpu)) || dispatch_row(prev, tctx, cctx, cpu, now) || pull(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;

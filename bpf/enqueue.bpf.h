@@ -23,10 +23,8 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	if (!is_idle && wake_flags & SCX_WAKE_FORK)
 		return least_busy(p, cpu);
 	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
-	if (cctx) {
-		tctx->boosted = 0;
+	if (cctx)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), 0);
-	}
 	return cpu;
 }
 
@@ -57,7 +55,7 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 	u64 slice_ns = resume_slice(tctx, cpu);
 
 	if (current_policy()->wait == COSCHED_WAIT_SPIN_YIELD) {
-		tctx->park = PARK_NONE;
+		tctx->leaves = 0;
 		if (has_message(tctx))
 			return false;
 		tctx->key = behind_all(cpu, tctx->key);
@@ -99,6 +97,17 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 		wake_idle_cpu_for(p);
 }
 
+/* Has @p, which comes to a queue, a message for which it is granted a boost? */
+static bool demands_at_enqueue(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	u32 phase = READ_ONCE(tctx->phase), next;
+
+	if (phase != PHASE_WAITS || !arrivals_demand() || !has_demand(tctx))
+		return false;
+	next = phase_message(phase, answer_to(p, tctx, cctx, scx_bpf_now()));
+	return change_phase(tctx, phase, next) && next == PHASE_GRANTED;
+}
+
 /*
  * Has @p run next. A task that wakes goes straight to the CPU's local queue. One that is just being switched
  * out cannot: its successor is already picked, and preempting "the running task" would hit @p itself. It
@@ -110,12 +119,10 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	u64 slice_ns = begin_slice(tctx, tctx->granted_ns);
 
 	if (enq_flags & SCX_ENQ_WAKEUP) {
-		tctx->boosted = 1;
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 		return;
 	}
 	tctx->key = present_key(tctx, cpu);
-	tctx->boost = BOOST_GRANTED;
 	insert(p, tctx, QUEUE_GRANTED, slice_ns, enq_flags);
 	preempt_for(cctx, cpu);
 }
@@ -147,6 +154,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *tctx = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	u32 phase;
 
 	if (!tctx || !cctx) {
 		scx_bpf_error("enqueue: pid %d has no context on CPU %d", p->pid, cpu);
@@ -156,7 +164,6 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	/* The CPU would go idle: have it look for work again, for which @p counts from now on. */
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
-	tctx->boosted = 0;
 	if (enqueue_aside(p, tctx, cctx, cpu, enq_flags))
 		return;
 	if (is_kthread(p) && enqueue_kthread(p, tctx, cctx, enq_flags))
@@ -168,19 +175,18 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	tctx->cpu = cpu;
 	tctx->queued_at = scx_bpf_now();
 	bound_debts(p, tctx);
-	set_state(tctx, TASK_QUEUED);	/* after its CPU is known: see demand.bpf.h */
+	phase = READ_ONCE(tctx->phase);
+	change_phase(tctx, phase, phase_queued(phase));	/* after its CPU is known: see demand.bpf.h */
 	if (tctx->hint_page)
 		WRITE_ONCE(cctx->hinted, 1);
 
-	if (tctx->park == PARK_WANTED && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
+	if (tctx->leaves && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
 		return;
-	tctx->park = PARK_NONE;
-	if (!tctx->boost && !tctx->denied && arrivals_demand() && has_demand(tctx) &&
-	    demand_granted(p, tctx, cctx, scx_bpf_now())) {
+	tctx->leaves = 0;
+	if (demands_at_enqueue(p, tctx, cctx))
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
-		return;
-	}
-	enqueue_fair(p, tctx, cctx, cpu, enq_flags);
+	else
+		enqueue_fair(p, tctx, cctx, cpu, enq_flags);
 }
 
 #endif

@@ -100,7 +100,7 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 		return true;
 	if (!goes_on || !prev || !tctx)	/* the verifier forgets what the first one says of the others */
 		return false;
-	tctx->park = PARK_NONE;
+	tctx->leaves = 0;
 	scx_bpf_task_set_slice(prev, begin_whole_slice(tctx));
 	bound_slice(prev, tctx, cctx, cpu, now);
 	note_position(cctx, tctx, key, now);

@@ -91,6 +91,7 @@ static int change_place(struct task_struct *p, const struct cosched_hint_place *
 	if (page == HINTS_OVER)
 		return -ESRCH;
 	tctx->hint_slot = place->slot;
+	tctx->hint_exec = p->self_exec_id;
 	/* Counted before: whoever ends right now takes it off again. */
 	if (!page)
 		__sync_fetch_and_add(&hinted_threads, 1);
@@ -113,6 +114,19 @@ int place_hint(struct cosched_hint_place *place)
 	err = change_place(p, place);
 	bpf_task_release(p);
 	return err;
+}
+
+/*
+ * @p leaves its CPU. If it runs another program than the one whose hints are heard, nothing is heard of it until it
+ * asks: it may have other rights, and what it does is not for those to say who have the page.
+ */
+static void check_hint(const struct task_struct *p, struct task_ctx *tctx)
+{
+	u64 page = READ_ONCE(tctx->hint_page);
+
+	if (page && page != HINTS_OVER && tctx->hint_exec != p->self_exec_id &&
+	    __sync_val_compare_and_swap(&tctx->hint_page, page, 0) == page)
+		__sync_fetch_and_sub(&hinted_threads, 1);
 }
 
 /* The thread of @tctx ends, or the scheduler does. */

@@ -14,6 +14,7 @@
 #include "../policies/account.h"
 #include "../policies/boost_choice.h"
 #include "../policies/limit.h"
+#include "../policies/phase.h"
 #include "../policies/policy.h"
 #include "../policies/prefetch.h"
 #include "../policies/window.h"

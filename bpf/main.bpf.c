@@ -56,6 +56,7 @@
 #include "../policies/gang.h"
 #include "../policies/gate.h"
 #include "../policies/limit.h"
+#include "../policies/phase.h"
 #include "../policies/wait.h"
 #include "../policies/wire.h"
 

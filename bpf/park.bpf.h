@@ -8,8 +8,8 @@
  *
  * A message must not be lost between the empty poll and the parking. Pending is a level here too (demand.bpf.h):
  *
- *	arrival:	data into the socket;  full barrier;  read state and park
- *	parking:	park = PARKED;         full barrier;  read the sockets
+ *	arrival:	data into the socket;  full barrier;  read the phase
+ *	parking:	phase = PARKED;        full barrier;  read the sockets
  *
  * At least one of the two sees the other. tests/parking_model.rs tries the interleavings.
  *
@@ -24,15 +24,18 @@
 /* Was @tctx asked to leave its CPU, and has had no message since? */
 static bool is_to_park(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	return tctx->park == PARK_WANTED && !may_have_read(tctx, cctx) && !has_message(tctx);
+	return tctx->leaves && !may_have_read(tctx, cctx) && !has_message(tctx);
 }
 
 /* @tctx was asked to park and has left its CPU. Does it stay away? Not if its message has come meanwhile. */
 static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	__sync_lock_test_and_set(&tctx->park, PARK_PARKED);	/* full barrier */
+	u32 phase = READ_ONCE(tctx->phase), parked = phase_parks(phase);
+
+	if (parked == phase || !change_phase(tctx, phase, parked))
+		return false;
 	if (has_demand(tctx)) {
-		tctx->park = PARK_NONE;
+		change_phase(tctx, parked, phase_calms(parked));
 		return false;
 	}
 	tctx->look_at = now;
@@ -42,15 +45,20 @@ static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 }
 
 /* Is @tctx, which waits in QUEUE_PARKED, to take its turn again? */
-static bool is_to_unpark(const struct task_ctx *tctx, u64 now)
+static bool is_to_unpark(struct task_ctx *tctx, u64 now)
 {
-	if (tctx->park != PARK_PARKED)
+	u32 phase = READ_ONCE(tctx->phase);
+
+	if (phase != PHASE_PARKED)
 		return true;
-	if (has_message(tctx))
+	if (has_message(tctx)) {
+		change_phase(tctx, phase, phase_message(phase, arrivals_demand() ? ANSWER_DENIED : ANSWER_NOT_ASKED));
 		return true;
+	}
 	if ((s64)(now - tctx->queued_at - current_policy()->recheck_ns) < 0)
 		return false;
 	count(COSCHED_COUNTER_rechecks);
+	change_phase(tctx, phase, phase_calms(phase));
 	return true;
 }
 
@@ -58,11 +66,9 @@ static bool is_to_unpark(const struct task_ctx *tctx, u64 now)
 __noinline int unpark(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 		      struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
-	__sync_lock_test_and_set(&tctx->park, PARK_UNPARK);
 	bound_debts(p, tctx);
 	bound_credit(tctx, cctx);
-	if (move_to_queue(p, tctx, cpu, queue_for(p, tctx), resume_slice(tctx, cpu)))
-		tctx->park = PARK_NONE;
+	move_to_queue(p, tctx, cpu, queue_for(p, tctx), resume_slice(tctx, cpu));
 	return 0;
 }
 

@@ -113,6 +113,28 @@ static u64 socket_of_fd(struct task_struct *p, u64 fd)
 	return (u64)sock->sk;
 }
 
+/*
+ * Is @p, which is being stopped, in the middle of a send to one of those that it hears from? Its answer may have left its
+ * hands, and not be with them yet: what TCP knows of a debt has gone by then (endpoints.bpf.h).
+ */
+static bool is_sending(struct task_struct *p, const struct task_ctx *tctx)
+{
+	struct call call = {};
+	u64 addr;
+
+	current_call(p, &call);
+	if (call.result != -ENOSYS || !is_among(send_calls, call.number))
+		return false;
+	addr = socket_of_fd(p, call.argument);
+	return addr && remembers_endpoint(tctx, addr);
+}
+
+/* Does somebody wait for a message from @p, which is being stopped, as far as is known? */
+static bool owes_message(struct task_struct *p, const struct task_ctx *tctx)
+{
+	return has_question(tctx) || is_sending(p, tctx);
+}
+
 static void note_reader_at(u64 addr, u64 id)
 {
 	bpf_map_update_elem(&readers, &addr, &id, BPF_ANY);
@@ -238,7 +260,7 @@ static void begin_watch(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	tctx->had_message = has_message(tctx);
 	tctx->streams_read = streams_read(tctx);
 	tctx->hint_waits = hinted_waits(tctx);
-	tctx->park = PARK_NONE;
+	tctx->leaves = 0;
 }
 
 #endif

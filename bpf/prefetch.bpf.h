@@ -165,37 +165,14 @@ static void begin_correspondence(struct task_struct *p, const struct task_ctx *t
 		tell_correspondents(p, cctx);
 }
 
-/*
- * Asks the gate for @p, for which there is no message yet, whether it may run on @cctx's CPU: as demand_granted(), but if
- * it is denied, that was all. A function of its own: with a fifth argument that one takes more stack than the verifier allows.
- */
-__noinline bool granted_ahead(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
-			      struct cpu_ctx *cctx __arg_nonnull, u64 now)
-{
-	const struct cosched_policy *policy = current_policy();
-	struct cosched_demand demand = {};
-	u32 reason;
-
-	reason = ask_gate(&demand, tctx, cctx, policy, now);
-	if (!cosched_reason_grants(reason)) {
-		trace_decision(p, reason, 0);
-		return false;
-	}
-	tctx->last_boost_ns = now;
-	tctx->granted_ns = boost_slice(tctx, policy, &demand);
-	trace_decision(p, reason, tctx->granted_ns);
-	return true;
-}
-
 /* @p is asked for by a correspondent whose slice has begun. */
 static void demand_ahead(struct task_struct *p, struct task_ctx *tctx, u64 epoch, u64 slice_ns)
 {
+	u32 phase = READ_ONCE(tctx->phase);
+	s32 cpu = READ_ONCE(tctx->cpu);
 	struct cpu_ctx *cctx;
-	s32 cpu;
 
-	full_barrier();		/* as in demand_on_arrival() */
-	cpu = READ_ONCE(tctx->cpu);
-	if (READ_ONCE(tctx->state) != TASK_QUEUED || tctx->boost == BOOST_GRANTED || !arrivals_demand())
+	if (!phase_hears(phase) || !arrivals_demand())
 		return;
 	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
 	if (!cctx)
@@ -205,10 +182,10 @@ static void demand_ahead(struct task_struct *p, struct task_ctx *tctx, u64 epoch
 		tctx->message_epoch = epoch ?: EPOCH_UNKNOWN;
 		tctx->message_slice_ns = slice_ns;
 	}
-	if (!granted_ahead(p, tctx, cctx, scx_bpf_now()))
+	if (!ask(p, tctx, cctx, scx_bpf_now()))
 		return;
 	count(COSCHED_COUNTER_prefetches_granted);
-	request_boost(p, tctx);
+	mark(p, tctx, phase, PHASE_GRANTED);
 }
 
 /* A prefetch that is believed has come along @flow. False if nobody here is known to receive there. */

@@ -181,13 +181,14 @@ static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 	s32 pid = choose(p, tctx, cpu, with_current);
 	struct task_struct *q = pid ? bpf_task_from_pid(pid) : NULL;
 	struct task_ctx *chosen;
+	u32 phase;
 
 	if (!q)
 		return;
 	chosen = task_ctx_of(q);
-	if (chosen && READ_ONCE(chosen->state) == TASK_QUEUED && chosen->cpu == cpu && !chosen->boost &&
-	    demand_granted(q, chosen, cctx, scx_bpf_now()))
-		request_boost(q, chosen);
+	phase = chosen ? READ_ONCE(chosen->phase) : PHASE_BLOCKED;
+	if (chosen && phase_hears(phase) && chosen->cpu == cpu && ask(q, chosen, cctx, scx_bpf_now()))
+		mark(q, chosen, phase, PHASE_GRANTED);
 	bpf_task_release(q);
 }
 
@@ -216,7 +217,7 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	}
 	if (!polls_in_vain(tctx, cctx) || passed_ns(tctx->wait_since) < cosched_spin_ns(policy, &tctx->wait_history))
 		return;
-	tctx->park = PARK_WANTED;
+	tctx->leaves = 1;
 	if (policy->wait == COSCHED_WAIT_SPIN_YIELD)
 		boost_one(p, tctx, cctx, cpu, false);
 	end_slice(p, cctx, cpu);
@@ -230,19 +231,18 @@ __noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
+		u32 phase;
 
 		if (looks++ >= MAX_LOOKS)
 			break;
 		if (!tctx || !tctx->hint_page)
 			continue;
 		WRITE_ONCE(cctx->hinted, 1);
-		if (tctx->boost || tctx->denied || !hints_message(tctx))
+		phase = READ_ONCE(tctx->phase);
+		if ((phase != PHASE_WAITS && phase != PHASE_PARKED) || !hints_message(tctx))
 			continue;
 		carry_nothing(tctx);
-		if (arrivals_demand() && demand_granted(p, tctx, cctx, scx_bpf_now()))
-			request_boost(p, tctx);
-		else
-			note_demand(p, tctx);
+		hear(p, tctx, cctx, phase);
 	}
 	return 0;
 }

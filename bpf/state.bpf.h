@@ -8,8 +8,9 @@
  * decision about one boost and nothing else.
  *
  * A task's place is written under the lock of its order (groups.bpf.h), what else it has for the fair order under the
- * lock of the runqueue that it is on. Of its demand, @state, @park and @endpoints are written atomically. The other marks
- * are plain words that a hook sets while the task waits, and that its CPU clears when it runs.
+ * lock of the runqueue that it is on. Of its demand, @phase (policies/phase.h), @endpoints and @more_endpoints are written
+ * atomically. What else hooks write are plain words: @woken, @pending, @arrival_ns, what the gate has granted and what
+ * came with a message. They do so while the task waits, and its CPU clears them when it runs.
  */
 #ifndef COSCHED_STATE_BPF_H
 #define COSCHED_STATE_BPF_H
@@ -27,6 +28,7 @@ const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a
 const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* those that look at several, or wait otherwise */
 const volatile u32 futex_calls[COSCHED_MAX_CALLS];	/* those that may wake somebody by a futex (wakes.bpf.h) */
 const volatile u32 write_calls[COSCHED_MAX_CALLS];	/* those that write to the file in their first argument */
+const volatile u32 send_calls[COSCHED_MAX_CALLS];	/* those that send to the socket in their first argument */
 const volatile u32 arrivals_wanted;	/* 1 << enum cosched_endpoint: what wakes the tasks of a job is a message to them */
 
 /*
@@ -40,6 +42,12 @@ u32 limits_version;		/* of all cpu.max together (limits.bpf.h); 0: there never w
 static const struct cosched_policy *current_policy(void)
 {
 	return &policies[READ_ONCE(policy_now) & 1];
+}
+
+/* Is the arrival of a message a demand by itself? Under the other rules the pulse or the order sees to it. */
+static bool arrivals_demand(void)
+{
+	return current_policy()->arrival == COSCHED_ARRIVAL_DEMAND;
 }
 
 enum spin {
@@ -70,25 +78,6 @@ static void full_barrier(void)
 	__sync_lock_test_and_set(&own, 1);
 }
 
-enum task_state {
-	TASK_BLOCKED,		/* not runnable: its wake-up will look at its endpoints */
-	TASK_QUEUED,		/* runnable, not running: an arrival may boost it */
-	TASK_RUNNING,		/* on a CPU: the switch away from it will look at its endpoints */
-};
-
-enum boost {
-	BOOST_NONE,
-	BOOST_GRANTED,		/* for a new slice */
-	BOOST_RESUMED,		/* for the rest of one that was granted and cut short */
-};
-
-enum park {
-	PARK_NONE,
-	PARK_WANTED,		/* runs, has waited for long enough, and is asked to leave the CPU */
-	PARK_PARKED,		/* in QUEUE_PARKED */
-	PARK_UNPARK,		/* one has come, or it is to look again: it gets its place in the order back */
-};
-
 #define TASK_ENDPOINTS	32
 #define FIRST_ENDPOINTS	4	/* the others are for messages that come while there is one in each of these */
 
@@ -107,7 +96,7 @@ struct task_ctx {
 	u64 charged_ns;		/* sum_exec_runtime up to which it is charged */
 	u64 queued_at;		/* when it was last put into a queue */
 	u64 look_at;		/* its place among those that are parked or set aside: when its CPU has looked at it, or will */
-	u32 queue;		/* enum queue: that it waits in, or was last */
+	u32 queue;		/* enum queue: that it waits in; NR_QUEUES: it has run since */
 	u64 stays_until;	/* no busy CPU takes it before (balance.bpf.h) */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */
 	u64 share_seen;		/* the share clock of order_cpu up to which the fair share is counted */
@@ -124,18 +113,16 @@ struct task_ctx {
 	/* Demand. */
 	u64 endpoints[TASK_ENDPOINTS];	/* addresses of endpoints where messages for it arrived lately */
 	u32 more_endpoints;	/* messages that went to the further places; 0: none is there, or it has slept */
-	u32 state;		/* enum task_state */
-	u32 boost;		/* enum boost: it waits to be taken ahead of the order */
-	u32 boosted;		/* runs, or is about to run, because of a boost */
-	u32 denied;		/* the gate has denied it, and is to be asked again */
-	u32 owes;		/* was stopped between reading a message and answering it */
+	u32 phase;		/* enum cosched_phase */
+	u32 leaves;		/* runs, has waited for long enough, and is asked to leave the CPU */
+	u32 owes;		/* was stopped between reading a message and having answered it */
 	u32 woken;		/* a task of its job has woken it, which is a message, and it has not run since (wakes.bpf.h) */
 	u32 yields;		/* has called sched_yield() */
 	u64 yields_to;		/* the key of the task that was next then */
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;
-	u64 granted_ns;		/* how long the boost that was granted last is to run */
+	u64 granted_ns;		/* how long the boost is to run that it was granted last, or what is left of that */
 	struct cosched_window window;	/* for the gate "auto" */
 
 	/* What came with the last message from its sender. */
@@ -145,11 +132,11 @@ struct task_ctx {
 
 	/* Hints (hints.bpf.h). */
 	u64 hint_page;		/* of its process; 0: it gives none */
+	u64 hint_exec;		/* self_exec_id when it got that: each program gives hints of its own */
 	u32 hint_slot;
 
 	/* Waiting (waits.bpf.h, park.bpf.h). */
 	struct cosched_wait_history wait_history;
-	u32 park;		/* enum park */
 	u32 receives;		/* was inside a receive when it was last looked at */
 	u32 pending;		/* messages that have come since it ran */
 	u32 polling;		/* how often looks found it inside a receive, in 1 / MAX_POLLING (polls.bpf.h) */
@@ -181,6 +168,18 @@ static u64 tick_ns(void)
 static bool is_kthread(const struct task_struct *p)
 {
 	return p->flags & PF_KTHREAD;
+}
+
+/* @tctx is in phase @to, and not in @from any more. False if it has left @from already; else this is a full barrier. */
+static bool change_phase(struct task_ctx *tctx, u32 from, u32 to)
+{
+	return __sync_val_compare_and_swap(&tctx->phase, from, to) == from;
+}
+
+/* @tctx is in @phase, wherever it was. A full barrier. */
+static void set_phase(struct task_ctx *tctx, u32 phase)
+{
+	__sync_lock_test_and_set(&tctx->phase, phase);
 }
 
 /*

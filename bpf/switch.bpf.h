@@ -6,11 +6,6 @@
 #ifndef COSCHED_SWITCH_BPF_H
 #define COSCHED_SWITCH_BPF_H
 
-static void set_state(struct task_ctx *tctx, enum task_state state)
-{
-	__sync_lock_test_and_set(&tctx->state, state);	/* full barrier: see demand.bpf.h */
-}
-
 /* Charges @p for its run, and its job for the run and the fair share of the time since the last charge. */
 static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
@@ -19,7 +14,7 @@ static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx 
 	charge_limit(tctx, ran_ns);
 	account_urgent(&cctx->urgent, is_kthread(p), ran_ns);
 	if (!is_kthread(p))
-		account_loan(&cctx->loan, current_policy(), tctx->boosted, ran_ns);
+		account_loan(&cctx->loan, current_policy(), cctx->curr_boosted, ran_ns);
 	advance_share_clock(cctx, tctx->order_cpu, now);
 	account(p, tctx, ran_ns, take_fair_share(tctx, cctx), false);
 }
@@ -48,7 +43,7 @@ static void advance_epoch(struct task_struct *p, struct task_ctx *tctx, struct c
 	if (cctx->epoch_id == task_id(p))
 		return;
 	cctx->epoch_id = task_id(p);
-	if (tctx->boosted)
+	if (cctx->curr_boosted)
 		adopt_epoch(tctx, cctx);
 	else if (wire_on)
 		cctx->epoch = cosched_wire_epoch_next(cctx->epoch, node_number + cpu, bpf_ktime_get_tai_ns());
@@ -90,12 +85,16 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now(), key;
 	bool moved;
+	u32 phase;
 
 	if (!tctx || !cctx)
 		return;
 	count(COSCHED_COUNTER_context_switches);
-	trace_switch_in(p, tctx);
-	if (tctx->awaits || tctx->park == PARK_PARKED || tctx->park == PARK_UNPARK)
+	phase = READ_ONCE(tctx->phase);
+	/* One that runs already has had its properties changed: see ops.stopping(). */
+	cctx->curr_boosted = phase == PHASE_GRANTED || (phase == PHASE_RUNS && cctx->curr_boosted);
+	trace_switch_in(p, tctx, cctx->curr_boosted);
+	if (tctx->awaits || tctx->queue == QUEUE_PARKED)
 		cosched_spin_learn(current_policy(), &tctx->wait_history, passed_ns(tctx->wait_since));
 	moved = tctx->order_cpu != cpu;
 	become_runnable(p, tctx, cctx, cpu);
@@ -105,23 +104,23 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	if (moved || !tctx->slice_used_ns)
 		tctx->key = key;
 	/* Others may have come since it was queued. */
-	if (!tctx->slice_used_ns && !tctx->boosted)
+	if (!tctx->slice_used_ns && !cctx->curr_boosted)
 		scx_bpf_task_set_slice(p, begin_whole_slice(tctx));
 	bound_slice(p, tctx, cctx, cpu, now);
 
-	if (tctx->boosted) {
+	if (cctx->curr_boosted) {
 		count(COSCHED_COUNTER_boosts);
 		tctx->unposted_boosts++;
 	}
 	if (!is_kthread(p))
 		advance_epoch(p, tctx, cctx, cpu);
-	tctx->boost = BOOST_NONE;
+	tctx->queue = NR_QUEUES;
 	tctx->pending = 0;
-	tctx->denied = 0;
 	tctx->owes = 0;
 	tctx->woken = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
+	tctx->leaves = 0;
 	cctx->noted = 0;
 	cctx->arrived = 0;
 	cctx->curr_id = task_id(p);
@@ -131,10 +130,10 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	note_position(cctx, tctx, key, now);
 	cctx->curr_kthread = is_kthread(p);
+	cctx->curr_stays_until = tctx->stays_until;
 	cctx->curr_talks = tctx->endpoints[0] != 0;
 	cctx->curr_has_turn = is_gang() && has_turn(p);
-	set_state(tctx, TASK_RUNNING);
-	tctx->park = PARK_NONE;
+	set_phase(tctx, PHASE_RUNS);
 	if (looks_matter())
 		begin_watch(tctx, cctx);
 	record_latency(tctx, now);
@@ -149,7 +148,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	if (!is_to_park(tctx, cctx))
-		tctx->park = PARK_NONE;
+		tctx->leaves = 0;
 	if (!looks_matter())
 		return;
 	look_at(p, tctx, cctx);
@@ -157,7 +156,29 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 		return;
 	count(COSCHED_COUNTER_polls);
 	if (current_policy()->wait == COSCHED_WAIT_SPIN_BLOCK && !has_rest(tctx))
-		tctx->park = PARK_WANTED;
+		tctx->leaves = 1;
+}
+
+/*
+ * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as whoever preempted it is done. A change
+ * of the task's properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back at once:
+ * then nothing has happened, or the rest of a boost would count as a turn of the fair order.
+ */
+static void leave_phase(const struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, bool runnable)
+{
+	u32 phase = READ_ONCE(tctx->phase);
+	bool rest = cctx->curr_boosted && has_rest(tctx) && !cctx->loan.starving && !tctx->leaves;
+
+	if (!runnable && !p->__state)
+		return;
+	cctx->curr_boosted = 0;
+	if (!runnable) {
+		set_phase(tctx, PHASE_BLOCKED);
+		return;
+	}
+	if (rest)
+		tctx->granted_ns = tctx->slice_ns - tctx->slice_used_ns;
+	change_phase(tctx, phase, phase_stops(phase, rest));
 }
 
 void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
@@ -171,28 +192,19 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	cctx->curr_id = 0;
 	cctx->curr_effective = 0;
 	cctx->curr_kthread = 0;
-	tctx->owes = runnable && has_question(tctx);
+	check_hint(p, tctx);
+	tctx->owes = runnable && owes_message(p, tctx);
 	if (runnable) {
 		tctx->woken = 0;	/* set while it came to run: it has seen to it */
 		look_at_preempted(p, tctx, cctx);
 	} else {
-		tctx->park = PARK_NONE;
+		tctx->leaves = 0;
 		tctx->more_endpoints = 0;
 		leave_order(tctx);
 		return_limit(tctx);
 	}
-	trace_switch_out(p, tctx, runnable);
-	/* Granted a slice and cut short: the rest comes as soon as whoever preempted it is done. */
-	tctx->boost = tctx->boosted && runnable && has_rest(tctx) && !cctx->loan.starving && !tctx->park ? BOOST_RESUMED :
-												     BOOST_NONE;
-	/*
-	 * A change of the task's properties takes it off its CPU and puts it back as if it slept: sched_setaffinity() does,
-	 * and the kernel itself when a task is preempted inside one of our hooks. The slice goes on and stays a boost, or the
-	 * rest would count as a turn of the fair order. After a sleep the wake-up ends the boost.
-	 */
-	if (runnable)
-		tctx->boosted = 0;
-	set_state(tctx, runnable ? TASK_QUEUED : TASK_BLOCKED);
+	trace_switch_out(p, tctx, cctx->curr_boosted, runnable);
+	leave_phase(p, tctx, cctx, runnable);
 }
 
 /*
@@ -213,7 +225,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	hear_hints(cctx, scx_bpf_task_cpu(p));
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
 		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p));
-	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !tctx->boosted);
+	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !cctx->curr_boosted);
 	if (!preempted && (p->scx.slice >= tick_ns() / 2 || ends_at_pulse(p, cctx)))
 		return;
 	/* The slice of one that spins ends when it sleeps, or with the next tick. */

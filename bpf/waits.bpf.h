@@ -106,7 +106,7 @@ static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
 	bool came;
 
 	/* A real-time task is not ours, and may have a CPU for itself for as long as it likes. */
-	if (!cctx || tctx->state != TASK_RUNNING || READ_ONCE(cctx->spin) != SPIN_NONE ||
+	if (!cctx || tctx->phase != PHASE_RUNS || READ_ONCE(cctx->spin) != SPIN_NONE ||
 	    is_kthread(bpf_get_current_task_btf()))
 		return false;
 	spin_ns = cosched_wait_begin(policy, &tctx->wait_history);

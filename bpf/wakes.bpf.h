@@ -70,7 +70,7 @@ int BPF_PROG(on_waking, struct task_struct *p)
 		return 0;
 	carry_from_task(tctx);
 	/* One that is only about to sleep goes on, and looks again. */
-	if (READ_ONCE(tctx->state) != TASK_RUNNING)
+	if (READ_ONCE(tctx->phase) != PHASE_RUNS)
 		tctx->woken = 1;
 	demand_on_arrival(p, tctx, kind);
 	return 0;

@@ -11,6 +11,7 @@
 #include "gang.h"
 #include "gate.h"
 #include "limit.h"
+#include "phase.h"
 #include "prefetch.h"
 #include "wait.h"
 #include "window.h"
@@ -316,3 +317,28 @@ const char *const cosched_counter_helps[] = { COSCHED_COUNTERS(COUNTER_HELP) };
 
 #define ENDPOINT_NAME(name) #name,
 const char *const cosched_endpoint_names[] = { COSCHED_ENDPOINTS(ENDPOINT_NAME) };
+
+u32 cosched_native_phase_message(u32 phase, u32 answer)
+{
+	return phase_message(phase, answer);
+}
+
+u32 cosched_native_phase_queued(u32 phase)
+{
+	return phase_queued(phase);
+}
+
+u32 cosched_native_phase_parks(u32 phase)
+{
+	return phase_parks(phase);
+}
+
+u32 cosched_native_phase_calms(u32 phase)
+{
+	return phase_calms(phase);
+}
+
+u32 cosched_native_phase_stops(u32 phase, int rest)
+{
+	return phase_stops(phase, rest);
+}

@@ -116,6 +116,7 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     set_calls(&mut rodata.poll_calls, POLL_CALLS);
     set_calls(&mut rodata.futex_calls, FUTEX_CALLS);
     set_calls(&mut rodata.write_calls, WRITE_CALLS);
+    set_calls(&mut rodata.send_calls, SEND_CALLS);
     match Topology::new() {
         Ok(topology) => {
             for (id, cpu) in &topology.all_cpus {
@@ -215,6 +216,12 @@ const FUTEX_REQUEUE: libc::c_long = 456;
 
 /// System calls that write to the file in their first argument.
 const WRITE_CALLS: &[libc::c_long] = &[libc::SYS_write, libc::SYS_writev, libc::SYS_pwritev2, libc::SYS_vmsplice];
+
+/// System calls that send to the socket in their first argument.
+#[rustfmt::skip]
+const SEND_CALLS: &[libc::c_long] = &[
+    libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendmmsg, libc::SYS_write, libc::SYS_writev, libc::SYS_pwritev2,
+];
 
 /// Fills a table of system calls, whose end `bpf/polls.bpf.h` tells by a number that none has.
 fn set_calls(table: &mut [u32], calls: &[libc::c_long]) {

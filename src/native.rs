@@ -16,6 +16,7 @@ pub use fair::{
     fair_lead, fair_lead_above, fair_lead_ns, fair_leave, fair_place, fair_preempts, fair_slice,
 };
 pub use limit::{NEW_LIMIT, NEW_PORTION, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited};
+pub use phase::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
 pub use wire::{
     PREFETCH_LENGTH, WIRE_OPTION_MAX, prefetch_credible, prefetch_decode, prefetch_encode, wire_credible, wire_decode,
     wire_encode, wire_epoch_next, wire_surplus_encode,
@@ -23,6 +24,7 @@ pub use wire::{
 
 mod fair;
 mod limit;
+mod phase;
 mod wire;
 
 const NR_COUNTERS: usize = intf::cosched_counter_COSCHED_NR_COUNTERS as usize;

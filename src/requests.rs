@@ -28,6 +28,8 @@ pub enum Request {
     Trace(Arc<Client>, Sender<Result<Opened, String>>),
     /// Take note of who gives hints, or one line that says why not.
     Hint(Change, Sender<Result<Done, String>>),
+    /// Of these maps, which are gone for good?
+    Freed(Vec<u32>, Sender<Result<Vec<u32>, String>>),
     /// Unload the scheduler and end.
     Stop,
 }
@@ -81,6 +83,14 @@ impl Owner {
         let (sender, _) = channel();
         // If nobody listens, it is gone already.
         let _ = self.0.send(Request::Hint(Change::Remove(page), sender));
+    }
+
+    /// Which of these maps, by their ids, the kernel has freed. To ask for maps of others takes the owner's privileges.
+    ///
+    /// # Errors
+    /// If the scheduler ends or does not answer in time.
+    pub fn freed(&self, maps: Vec<u32>) -> Result<Vec<u32>> {
+        self.ask(PATIENCE, |answer| Request::Freed(maps, answer))
     }
 
     /// Has the scheduler unloaded.

@@ -2,8 +2,9 @@
 //! Claim: no message is lost on a task that is parked because it polls in vain, and nobody else is parked.
 //!
 //! A model of what goes on between the CPU that parks a task and the CPU where messages for it arrive (bpf/park.bpf.h,
-//! bpf/demand.bpf.h, bpf/queues.bpf.h), with the names of there. loom runs it in every order that the C11 memory model allows, with four
-//! involuntary switches at most, or three where two messages arrive, for every `Story` and both answers of the gate.
+//! bpf/demand.bpf.h, bpf/queues.bpf.h), with the names of there. Which phase follows on which is not modelled but called
+//! (policies/phase.h). loom runs it in every order that the C11 memory model allows, with four involuntary switches at
+//! most, or three where two messages arrive, for every `Story` and each answer of the gate.
 //!
 //! The main thread does what is done under the lock of the runqueue that the task is on. The other thread is a softirq,
 //! which holds no lock. A CPU with a queue dispatches when a slice ends: a kick only has it do so sooner, and is left
@@ -21,18 +22,11 @@ use loom::model::Builder;
 use loom::sync::atomic::Ordering::{AcqRel, Relaxed, SeqCst};
 use loom::sync::atomic::{AtomicUsize, fence};
 use loom::thread::{JoinHandle, spawn};
-
-const TASK_QUEUED: usize = 1;
-const TASK_RUNNING: usize = 2;
-
-const PARK_NONE: usize = 0;
-const PARK_WANTED: usize = 1;
-const PARK_PARKED: usize = 2;
-const PARK_UNPARK: usize = 3;
+use scx_cosched::native::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
 
 const LOST: &str = "a parked task has a message, and its CPU does not look";
 const BUSY: &str = "a task is parked that does not poll in vain";
-const LEFT: &str = "a running task still has a mark from the queue";
+const LEFT: &str = "a task runs in a phase in which it would wait, or the other way round";
 
 /// What the claim rests on: without any one of them it fails.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -73,9 +67,7 @@ fn exchange(word: &AtomicUsize, value: usize) -> usize {
 struct Shared {
     without: Option<Rule>,
     messages: AtomicUsize,
-    state: AtomicUsize,
-    park: AtomicUsize,
-    boost: AtomicUsize,
+    phase: AtomicUsize,
     cpu: AtomicUsize,
     /// A place in it is the task's, or empty.
     boxes: [AtomicUsize; 2],
@@ -97,18 +89,24 @@ impl Shared {
         read(&self.messages) > 0
     }
 
-    fn demand_on_arrival(&self, granted: bool) {
+    fn phase(&self) -> Phase {
+        Phase::of(read(&self.phase) as u32)
+    }
+
+    /// On a machine it is a full barrier as well: each caller says which rule that is.
+    fn change_phase(&self, from: Phase, to: Phase) -> bool {
+        self.phase.compare_exchange(from as usize, to as usize, AcqRel, Relaxed).is_ok()
+    }
+
+    fn demand_on_arrival(&self, answer: Answer) {
         self.messages.fetch_add(1, Relaxed);
-        let cpu = read(&self.cpu);
         self.full_barrier(BarrierAtArrival);
-        if read(&self.state) != TASK_QUEUED || read(&self.boost) == 1 {
-            return;
-        }
-        let parked = self.park.compare_exchange(PARK_PARKED, PARK_UNPARK, AcqRel, Relaxed).is_ok();
-        if granted {
-            write(&self.boost, 1);
-        }
-        if granted || parked {
+        let (cpu, phase) = (read(&self.cpu), self.phase());
+        self.mark(phase, phase_message(phase, answer), cpu);
+    }
+
+    fn mark(&self, from: Phase, to: Phase, cpu: usize) {
+        if from != to && self.change_phase(from, to) {
             self.post(self.cpu_now(cpu));
         }
     }
@@ -131,81 +129,96 @@ impl Shared {
 #[derive(Default)]
 struct Locked {
     shared: Arc<Shared>,
-    queue: Option<usize>,
-    /// It is in the queue of those that go first.
-    granted: bool,
+    leaves: bool,
+    cpu: Option<usize>,
+    queue: Queue,
+}
+
+#[derive(Default, PartialEq)]
+enum Queue {
+    #[default]
+    Fair,
+    Granted,
+    Parked,
 }
 
 impl Locked {
     fn running(&mut self, cpu: usize) {
-        let shared = &self.shared;
-        (self.queue, self.granted) = (None, false);
-        write(&shared.cpu, cpu);
-        write(&shared.boost, 0);
-        write(&shared.park, PARK_NONE);
-        exchange(&shared.state, TASK_RUNNING);
+        (self.cpu, self.leaves) = (None, false);
+        write(&self.shared.cpu, cpu);
+        exchange(&self.shared.phase, Phase::Runs as usize);
     }
 
     /// The task has its turn: it reads what has come, and polls until the pulse finds that this is in vain.
     fn run(&mut self, cpu: usize) {
         self.running(cpu);
         write(&self.shared.messages, 0);
-        if !self.shared.has_message() {
-            write(&self.shared.park, PARK_WANTED);
-        }
+        self.leaves = !self.shared.has_message();
     }
 
     fn stopping(&mut self) {
-        write(&self.shared.boost, 0);
-        exchange(&self.shared.state, TASK_QUEUED);
+        let phase = self.shared.phase();
+        self.shared.change_phase(phase, phase_stops(phase, false));
+        fence(SeqCst);
     }
 
     fn enqueue(&mut self, cpu: usize) {
-        self.queue = Some(cpu);
-        self.granted = read(&self.shared.boost) == 1;
+        self.cpu = Some(cpu);
         write(&self.shared.cpu, cpu);
-        if read(&self.shared.park) != PARK_WANTED || !self.park() {
-            write(&self.shared.park, PARK_NONE);
-        }
+        let phase = self.shared.phase();
+        self.shared.change_phase(phase, phase_queued(phase));
+        fence(SeqCst);
+        self.queue = if self.leaves && self.park() { Queue::Parked } else { self.queue_for() };
+        self.leaves = false;
+    }
+
+    fn queue_for(&self) -> Queue {
+        if self.shared.phase() == Phase::Granted { Queue::Granted } else { Queue::Fair }
     }
 
     fn park(&self) -> bool {
         let shared = &self.shared;
         let has_message = !shared.has(LookAfterParking) && shared.has_message();
-        write(&shared.park, PARK_PARKED);
+        let phase = shared.phase();
+        let parked = phase_parks(phase);
+        if parked == phase || !shared.change_phase(phase, parked) {
+            return false;
+        }
         shared.full_barrier(BarrierAtParking);
-        !(has_message || shared.has(LookAfterParking) && shared.has_message())
+        if has_message || shared.has(LookAfterParking) && shared.has_message() {
+            shared.change_phase(parked, phase_calms(parked));
+            return false;
+        }
+        true
     }
 
     /// A slice ends on the CPU in whose queue the task is.
     fn dispatch(&mut self) {
         let shared = self.shared.clone();
-        let Some(cpu) = self.queue else { return };
+        let Some(cpu) = self.cpu else { return };
         if exchange(&shared.posted[cpu], 0) == 1 && exchange(&shared.boxes[cpu], 0) == 1 {
             self.sort_marked(cpu);
         }
-        if self.granted {
+        if self.queue == Queue::Granted {
             self.running(cpu);
         }
     }
 
     fn sort_marked(&mut self, cpu: usize) {
-        let shared = &self.shared;
-        if read(&shared.state) != TASK_QUEUED || read(&shared.cpu) != cpu {
-            return;
+        let phase = self.shared.phase();
+        if read(&self.shared.cpu) == cpu && phase != Phase::Blocked && phase != Phase::Parked {
+            self.queue = self.queue_for();
         }
-        write(&shared.park, PARK_NONE);
-        self.granted = read(&shared.boost) == 1;
     }
 
     fn tell(&mut self, story: Story, softirq: JoinHandle<()>) {
         let shared = self.shared.clone();
         if story == GetsBusy && shared.has(BusyEndsWanted) {
-            write(&shared.park, PARK_NONE);
+            self.leaves = false;
         }
         self.stopping();
         self.enqueue(0);
-        assert!(story != GetsBusy || read(&shared.park) == PARK_NONE, "{BUSY}");
+        assert!(story != GetsBusy || self.queue != Queue::Parked, "{BUSY}");
         match story {
             IsParked | GetsBusy => {}
             IsMoved => self.enqueue(1),
@@ -219,22 +232,24 @@ impl Locked {
         self.dispatch();
         softirq.join().unwrap();
         self.dispatch();
-        let marked = read(&shared.park) != PARK_NONE;
-        assert!(!marked || !shared.has_message(), "{LOST}");
-        assert!(!marked || self.queue.is_some(), "{LEFT}");
+        let waits = self.cpu.is_some();
+        assert!(!waits || self.queue != Queue::Parked || !shared.has_message(), "{LOST}");
+        assert_eq!(waits, shared.phase() != Phase::Runs, "{LEFT}");
     }
 }
 
-fn check(without: Option<Rule>, arrivals: usize, preemptions: usize) {
+const ANSWERS: [Answer; 3] = [Answer::NotAsked, Answer::Denied, Answer::Given];
+
+fn check(without: Option<Rule>, arrivals: u32, preemptions: usize) {
     let mut model = Builder::new();
     model.preemption_bound = Some(preemptions);
     for story in [IsParked, GetsBusy, RunsAgain, IsStolen, IsMoved] {
-        for grants in 0..1 << arrivals {
+        for answers in 0..ANSWERS.len().pow(arrivals) {
             model.check(move || {
                 let shared = Arc::new(Shared { without, ..Default::default() });
-                let mut task = Locked { shared: shared.clone(), queue: None, granted: false };
+                let mut task = Locked { shared: shared.clone(), ..Default::default() };
                 task.run(0);
-                let arrive = move |n| shared.demand_on_arrival(grants >> n & 1 == 1);
+                let arrive = move |n| shared.demand_on_arrival(ANSWERS[answers / ANSWERS.len().pow(n) % ANSWERS.len()]);
                 task.tell(story, spawn(move || (0..arrivals).for_each(arrive)));
             });
         }
@@ -248,7 +263,7 @@ fn no_message_is_lost_and_nobody_is_parked_who_is_busy() {
 }
 
 /// What fails without `rule`.
-fn failure(rule: Rule, arrivals: usize) -> String {
+fn failure(rule: Rule, arrivals: u32) -> String {
     let panic = catch_unwind(|| check(Some(rule), arrivals, 2)).expect_err(&format!("{rule:?} is not needed"));
     panic.downcast_ref::<String>().expect("a panic with a message").clone()
 }

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::slice;
 use std::sync::{Arc, Weak};
 
 use anyhow::{Context, Result, bail};
+use libbpf_rs::libbpf_sys::bpf_map_get_fd_by_id;
 use libbpf_rs::{MapCore, MapFlags, ProgramInput, ProgramMut};
 
 use super::{Change, Done, Hinted};
@@ -64,6 +65,20 @@ fn run(place: &ProgramMut<'_>, mut wanted: cosched_hint_place) -> Result<i32> {
     let context = unsafe { slice::from_raw_parts_mut((&raw mut wanted).cast::<u8>(), size_of::<cosched_hint_place>()) };
     let input = ProgramInput { context_in: Some(context), ..Default::default() };
     Ok(place.test_run(input).context("cannot run place_hint")?.return_value as i32)
+}
+
+/// Which of these maps are gone for good.
+pub fn freed(mut maps: Vec<u32>) -> Vec<u32> {
+    maps.retain(|id| {
+        // SAFETY: passes no memory.
+        let fd = unsafe { bpf_map_get_fd_by_id(*id) };
+        if fd >= 0 {
+            // SAFETY: it has just been opened, for us.
+            drop(unsafe { OwnedFd::from_raw_fd(fd) });
+        }
+        fd == -libc::ENOENT
+    });
+    maps
 }
 
 /// Whether the scheduler that has done something runs on.

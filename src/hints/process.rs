@@ -20,10 +20,13 @@ fn find(proc: &Path, pid: u32, thread: u32) -> Option<u32> {
         let status = fs::read_to_string(tasks.join(task).join("status")).ok()?;
         innermost(&status)
     };
-    // Without a container the names are the same.
+    // Outside of a container the names are the same: then there is nothing to look for.
     let same = thread.to_string();
     if own_name(&same) == Some(thread) {
         return Some(thread);
+    }
+    if own_name(&pid.to_string()) == Some(pid) {
+        return None;
     }
     let entries = fs::read_dir(&tasks).ok()?.take(THREADS_MAX).flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -63,5 +66,9 @@ mod tests {
         // Another thread is called 4 outside.
         assert_eq!(find(proc.path(), 700, 4), Some(703));
         assert_eq!(find(proc.path(), 700, 703), None);
+        // A process that is called the same inside and outside has no thread of which that is not true.
+        fs::write(proc.path().join("700/task/700/status"), "NSpid:\t700\n").unwrap();
+        assert_eq!(find(proc.path(), 700, 1), None);
+        assert_eq!(find(proc.path(), 700, 4), None);
     }
 }

@@ -3,6 +3,9 @@
 //!
 //! One thread serves all of them, one request of each at a time. How many processes there may be is bounded, for one user
 //! to the half of it, and a process has one page however often it asks. Whatever is no request ends the connection.
+//!
+//! A page is memory that whoever has got it can keep, or hand to others, after its process is gone. So pages count until
+//! the kernel has freed them.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -11,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use libbpf_rs::MapHandle;
+use libbpf_rs::{MapCore, MapHandle};
 use log::warn;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -69,7 +72,7 @@ impl HintSocket {
     pub fn serve(&self, owner: Owner) -> Result<()> {
         let listener = self.socket.try_clone().context("cannot serve hints")?;
         allow_files();
-        let mut server = Server { owner, clients: BTreeMap::new(), next: 1 };
+        let mut server = Server { owner, clients: BTreeMap::new(), next: 1, pages: BTreeMap::new() };
         let serve = move || {
             loop {
                 server.turn(&listener);
@@ -116,6 +119,8 @@ struct Server {
     clients: BTreeMap<i32, Client>,
     /// The number of the next page.
     next: u64,
+    /// Whose each page is that there may be yet, by the id of its map.
+    pages: BTreeMap<u32, u32>,
 }
 
 impl Server {
@@ -189,6 +194,10 @@ impl Server {
                 answer(&client.socket, Errno::UnknownErrno, map.as_ref())
             }
             Err(Fault::Thread) => answer(&client.socket, Errno::ESRCH, None),
+            Err(Fault::Full) => {
+                answer(&client.socket, Errno::EUSERS, None);
+                false
+            }
             Err(Fault::Scheduler(error)) => {
                 log::debug!("hints of process {}: {error:#}", client.process);
                 answer(&client.socket, Errno::EAGAIN, None);
@@ -197,13 +206,33 @@ impl Server {
         }
     }
 
+    /// Whether `user` may have one page more.
+    fn has_room(&self, user: u32) -> bool {
+        let of_user = self.pages.values().filter(|owner| **owner == user).count();
+        of_user < USER_MAX && self.pages.len() < COSCHED_HINT_PROCESSES as usize
+    }
+
+    /// Makes a page for `user`, if there is room for it once those are left out that are gone.
+    fn make_page(&mut self, user: u32) -> Result<MapHandle, Fault> {
+        if !self.has_room(user) {
+            let freed = self.owner.freed(self.pages.keys().copied().collect()).map_err(Fault::Scheduler)?;
+            self.pages.retain(|id, _| !freed.contains(id));
+        }
+        if !self.has_room(user) {
+            return Err(Fault::Full);
+        }
+        let map = new_page().map_err(|e| Fault::Scheduler(e.into()))?;
+        self.pages.insert(map.info().map_err(|e| Fault::Scheduler(e.into()))?.info.id, user);
+        Ok(map)
+    }
+
     /// Has the scheduler hear the thread that is meant.
     fn place(&mut self, key: i32, request: &cosched_hint_request) -> Result<(), Fault> {
-        let client = self.clients.get_mut(&key).expect("it is connected");
-        let process = client.process;
+        let Client { process, user, .. } = self.clients[&key];
         let thread = process::thread_of(process, request.thread).ok_or(Fault::Thread)?;
-        if client.page.is_none() {
-            let map = new_page().map_err(|e| Fault::Scheduler(e.into()))?;
+        let map = if self.clients[&key].page.is_none() { Some(self.make_page(user)?) } else { None };
+        let client = self.clients.get_mut(&key).expect("it is connected");
+        if let Some(map) = map {
             let theirs = MapHandle::try_from(&map).map_err(|e| Fault::Scheduler(e.into()))?;
             let number = self.next;
             self.next += 1;
@@ -257,6 +286,8 @@ impl Server {
 enum Fault {
     /// The process has none of that number, or had until a moment ago.
     Thread,
+    /// There are as many pages as there may be.
+    Full,
     /// It is our fault: it may try again.
     Scheduler(anyhow::Error),
 }

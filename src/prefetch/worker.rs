@@ -3,7 +3,7 @@
 //!
 //! It is a real-time thread, of the lowest priority: what it has to say is of use for a part of a slice, and in the order of
 //! the tasks that are scheduled here it would have its turn when that is over. It takes some tens of us at the start of a
-//! slice. So that nobody who sends datagrams can have the CPU by it, it pauses when it has heard [`BATCH`] at once.
+//! slice. So that nobody who sends datagrams can have the CPU by it, it has a [`Budget`].
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,9 +29,10 @@ use crate::native;
 use crate::privileges;
 
 /// So many datagrams are heard at once.
-const BATCH: usize = 64;
-/// Then it rests.
-const PAUSE: Duration = Duration::from_millis(1);
+const BATCH: usize = 16;
+/// What of a period the thread may have of its CPU: for some hundred prefetches, where the nodes of a job send a few.
+const ALLOWANCE: Duration = Duration::from_millis(2);
+const PERIOD: Duration = Duration::from_millis(40);
 /// Longer than what is heard, so that a longer one shows.
 const LONGEST: usize = native::PREFETCH_LENGTH + 1;
 
@@ -87,6 +88,7 @@ impl Hands {
     /// Until `stopped` says so.
     fn work(mut self, ring: &MapHandle, stopped: &UnixStream) -> Result<()> {
         become_urgent();
+        let mut budget = Budget { period: now(ClockId::CLOCK_MONOTONIC), had: now(ClockId::CLOCK_THREAD_CPUTIME_ID) };
         let wanted = RefCell::new(Vec::new());
         let mut builder = RingBufferBuilder::new();
         builder.add(ring, |bytes| {
@@ -106,25 +108,46 @@ impl Hands {
             for prefetch in wanted.take() {
                 self.voice.send(prefetch);
             }
-            if self.hear() == BATCH {
-                sleep(PAUSE);
-            }
+            self.hear();
+            sleep(budget.rest(now(ClockId::CLOCK_MONOTONIC), now(ClockId::CLOCK_THREAD_CPUTIME_ID)));
         }
     }
 
-    /// Hears what has come, up to [`BATCH`]. Returns how many.
-    fn hear(&mut self) -> usize {
-        for n in 0..BATCH {
+    /// Hears what has come, up to [`BATCH`].
+    fn hear(&mut self) {
+        for _ in 0..BATCH {
             let mut datagram = [0; LONGEST];
             // What is told of one that could not be sent is not of interest here.
-            let Ok((length, source)) = self.socket.recv_from(&mut datagram) else { return n };
+            let Ok((length, source)) = self.socket.recv_from(&mut datagram) else { return };
             let heard = self.ear.hear(&datagram[..length], source.ip(), tai_ns());
             self.voice.tell(match heard {
                 Some(prefetch) => news(intf::cosched_prefetch_kind_COSCHED_PREFETCH_HEARD, prefetch),
                 None => news(intf::cosched_prefetch_kind_COSCHED_PREFETCH_REFUSED, nothing()),
             });
         }
-        BATCH
+    }
+}
+
+/// Keeps a thread that others can wake from having more than [`ALLOWANCE`] in a [`PERIOD`], and what it had when it looked
+/// last. What it has had more than that counts in the next period.
+struct Budget {
+    /// When the period began, on the clock of the system.
+    period: Duration,
+    /// What the thread had had by then and is counted for, on its own clock.
+    had: Duration,
+}
+
+impl Budget {
+    /// For how long to sleep at this moment, by either clock.
+    fn rest(&mut self, now: Duration, taken: Duration) -> Duration {
+        let passed = now.saturating_sub(self.period);
+        if passed >= PERIOD {
+            let periods = u32::try_from(passed.as_nanos() / PERIOD.as_nanos()).unwrap_or(u32::MAX);
+            self.period = now;
+            self.had = taken.min(self.had.saturating_add(ALLOWANCE.saturating_mul(periods)));
+        }
+        let over = taken.saturating_sub(self.had);
+        if over < ALLOWANCE { Duration::ZERO } else { PERIOD.saturating_sub(now.saturating_sub(self.period)) }
     }
 }
 
@@ -194,8 +217,11 @@ fn nothing() -> cosched_prefetch {
 
 /// The time, ns of TAI.
 fn tai_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_TAI).map(Duration::from).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(now(ClockId::CLOCK_TAI).as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn now(clock: ClockId) -> Duration {
+    clock_gettime(clock).map(Duration::from).unwrap_or_default()
 }
 
 /// Makes the calling thread a real-time one.
@@ -204,5 +230,44 @@ fn become_urgent() {
     // SAFETY: reads its arguments. 0 is the calling thread.
     if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &lowest) } != 0 {
         warn!("prefetches are sent and heard late: no real-time thread: {}", io::Error::last_os_error());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a thread has of 10 s that has something to do all the time, a turn of which takes `turn`.
+    fn had(turn: Duration) -> Duration {
+        let (mut time, mut taken) = (Duration::from_secs(100), Duration::from_secs(3));
+        let mut budget = Budget { period: time, had: taken };
+        let (began, before) = (time, taken);
+        while time - began < Duration::from_secs(10) {
+            time += turn;
+            taken += turn;
+            time += budget.rest(time, taken);
+        }
+        taken - before
+    }
+
+    #[test]
+    fn a_flood_has_a_twentieth_of_the_cpu_and_no_more() {
+        for turn_us in [10, 150, 1900, 2100, 15_000] {
+            let had = had(Duration::from_micros(turn_us)).as_secs_f64() / 10.0;
+            assert!((0.045..=0.055).contains(&had), "{had} of the CPU with turns of {turn_us} us");
+        }
+    }
+
+    #[test]
+    fn who_has_little_to_do_never_rests_and_saves_nothing_up() {
+        let (mut time, mut taken) = (Duration::ZERO, Duration::ZERO);
+        let mut budget = Budget { period: time, had: taken };
+        for _ in 0..1000 {
+            time += Duration::from_millis(20);
+            taken += Duration::from_micros(500);
+            assert_eq!(budget.rest(time, taken), Duration::ZERO);
+        }
+        taken += Duration::from_millis(3);
+        assert!(budget.rest(time, taken) > Duration::ZERO, "it has saved an allowance up");
     }
 }

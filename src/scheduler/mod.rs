@@ -21,7 +21,7 @@ use crate::calibration::{self, Costs};
 use crate::check::Host;
 use crate::cpu_max::{self, Unkept};
 use crate::gang::Gang;
-use crate::hints::kernel::Pages;
+use crate::hints::kernel::{self, Pages};
 use crate::hints::{Change, Done};
 use crate::hooks::Hooks;
 use crate::jobs::TopJobs;
@@ -189,6 +189,7 @@ impl<'a, 's> Scheduler<'a, 's> {
                     drop(answer.send(self.trace(&client).map_err(|e| format!("{e:#}"))))
                 }
                 Ok(Request::Hint(change, answer)) => drop(answer.send(self.hint(change).map_err(|e| format!("{e:#}")))),
+                Ok(Request::Freed(maps, answer)) => drop(answer.send(Ok(kernel::freed(maps)))),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if let Ok(flag) = trace_flag(&mut self.skel.maps.bss_data) {

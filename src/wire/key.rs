@@ -3,8 +3,11 @@
 
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
 
 use crate::bpf::intf;
 
@@ -53,14 +56,25 @@ impl Key {
                 path.display()
             )
         };
-        let metadata = fs::metadata(path).map_err(|e| wrong(&e))?;
+        // What is checked is what is read, whatever the path names meanwhile. A pipe would have whoever opens it wait.
+        let opened = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+        let file = opened.map_err(|e| wrong(&e))?;
+        let metadata = file.metadata().map_err(|e| wrong(&e))?;
         if !metadata.is_file() || metadata.len() > KEY_FILE_MAX {
             return Err(wrong(&"not a file with 32 hexadecimal digits"));
         }
         if metadata.permissions().mode() & 0o077 != 0 {
             return Err(format!("{}: others may read it (chmod 600 {0})", path.display()));
         }
-        let text = fs::read_to_string(path).map_err(|e| wrong(&e))?;
+        let own = geteuid().as_raw();
+        if ![0, own].contains(&metadata.uid()) {
+            return Err(format!(
+                "{}: it is user {}'s, who may change it (chown {own} {0})",
+                path.display(),
+                metadata.uid()
+            ));
+        }
+        let text = io::read_to_string(file.take(KEY_FILE_MAX)).map_err(|e| wrong(&e))?;
         Key::parse(text.trim_end()).ok_or_else(|| wrong(&"not a file with 32 hexadecimal digits"))
     }
 

@@ -24,10 +24,10 @@ SWAPS = {
     "+=": ["-="], "-=": ["+="], "&=": ["|="], "^=": ["|="], "=": [],
 }
 STEPS = {"++": "--", "--": "++"}
-# In the model of parking: the states of a task, and what orders the accesses of two CPUs.
+# In the model of parking: the phases and queues of a task, and what orders the accesses of two CPUs.
 NAMES = {
-    "PARK_NONE": "PARK_WANTED", "PARK_WANTED": "PARK_PARKED", "PARK_PARKED": "PARK_UNPARK", "PARK_UNPARK": "PARK_NONE",
-    "TASK_QUEUED": "TASK_RUNNING", "TASK_RUNNING": "TASK_QUEUED", "AcqRel": "Relaxed", "SeqCst": "AcqRel",
+    "Waits": "Asks", "Asks": "Granted", "Granted": "Parked", "Parked": "Runs", "Runs": "Waits", "Fair": "Parked",
+    "AcqRel": "Relaxed", "SeqCst": "AcqRel",
     "is_ok": "is_err",
 }
 NO_STATEMENTS = {"if", "for", "while", "switch", "else", "do", "case", "default", "let", "match", "fn", "impl"}

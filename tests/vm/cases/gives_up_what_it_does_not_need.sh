@@ -57,6 +57,10 @@ works() {
 }
 
 (umask 077 && printf '%032x\n' 12345 >"$tmp/key")
+chown 65534 "$tmp/key"
+! scx_cosched run --peer 127.77.0.0/16 --cluster-key "$tmp/key" 2>"$tmp/error" || fail "a key of another user is taken"
+grep -q "is user 65534's" "$tmp/error" || fail "$(cat "$tmp/error")"
+chown 0 "$tmp/key"
 start --policy dcs --gate always --peer 127.77.0.0/16 --peer 10.77.1.0/24 --interface wire0 --cluster-key "$tmp/key" \
 	--prefetch 2 --prefetch-port 9940 --hints-socket $hints
 join

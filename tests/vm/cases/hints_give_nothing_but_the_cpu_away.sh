@@ -90,6 +90,47 @@ for thread in [1, 0, 2**31, 2**32 - 1, os.getppid()]:
     assert ask(request(thread=thread))[0] == [ESRCH], thread
 assert ask(request(), request(thread=1), request(slot=63))[0] == [0, ESRCH, 0]
 END
+
+# Whoever keeps pages that he has hung up on takes memory: he gets half of all there may be, and none more until he lets go.
+"${nobody[@]}" python3 -IS - $hints <<'END' || fail "the memory of pages has no bound"
+import os, socket, struct, sys, time
+def page():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(10)
+    s.connect(sys.argv[1])
+    s.send(struct.pack("4I", 0x31484353, os.getpid(), 0, 0))
+    message, fds, *_ = socket.recv_fds(s, 64, 1)
+    return struct.unpack("Ii", message)[1], fds
+EUSERS, kept = 87, []
+while (answer := page())[0] == 0:
+    kept += answer[1]
+assert answer[0] == EUSERS and len(kept) == 512, (answer, len(kept))
+for fd in kept:
+    os.close(fd)
+until = time.monotonic() + 10
+while page()[0] and time.monotonic() < until:
+    time.sleep(0.1)
+assert page()[0] == 0
+END
+
+# What another program does is not for those to say who have the page: it may have other rights.
+python3 -IS - $hints "$tmp/go" <<'END' &
+import os, socket, struct, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+s.send(struct.pack("4I", 0x31484353, os.getpid(), 0, 0))
+assert struct.unpack("Ii", s.recv(64))[1] == 0
+s.set_inheritable(True)
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.05)
+os.execv("/bin/sleep", ["sleep", "60"])
+END
+program=$!
+eventually 10 heard 66 || fail "$(hinted threads) threads are heard with one more"
+touch "$tmp/go"
+eventually 10 heard 65 || fail "another program is heard in its place"
+kill $program
+
 kill -KILL $contained    # it takes its child with it, and ignores a polite request
 eventually 10 heard 64 || fail "$(hinted threads) threads are heard when the others are gone"
 stop
