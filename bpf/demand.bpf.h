@@ -24,10 +24,12 @@
 static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy *policy,
 		       const struct cosched_demand *demand)
 {
-	u64 slice_ns = cosched_gate_slice(policy, demand);
+	u64 slice_ns = cosched_gate_slice(policy, demand), rest_ns = tctx->message_slice_ns;
+	u64 waited_ns = tctx->arrival_ns ? demand->now_ns - tctx->arrival_ns : 0;
 
-	if (policy->residual_slice && tctx->message_slice_ns && tctx->message_slice_ns < slice_ns)
-		slice_ns = tctx->message_slice_ns;
+	/* A message that has waited for longer is of a sender that does not run any more: the answer will have it run. */
+	if (policy->residual_slice && waited_ns < rest_ns && rest_ns - waited_ns < slice_ns)
+		slice_ns = rest_ns - waited_ns;
 	return slice_ns > FAIR_LEAST_SLICE_NS ? slice_ns : FAIR_LEAST_SLICE_NS;
 }
 

@@ -29,6 +29,8 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	key = present_key(tctx, cpu);
 	if (others && !vtime_before(key, first_key)) {
 		tctx->owes = owes_message(prev, tctx);
+		/* It has run since: what was left of the sender's slice then is over, and the sender goes on as well as it does. */
+		tctx->message_slice_ns = 0;
 		asks = arrivals_demand() && has_demand(tctx);
 		granted = asks && ask(prev, tctx, cctx, now);
 		if (!granted) {

@@ -32,7 +32,7 @@
 #define MAX_POLLING	256
 #define MIN_POLLING	96	/* programs in slow languages poll half of the time, and compute between two polls */
 #define MAX_READERS	1024
-#define MAX_CALL_NS	(4 * NSEC_PER_MSEC)	/* a receive that does not sleep is over by then, whatever interrupts it */
+#define MAX_CALL_NS	(3 * NSEC_PER_MSEC)	/* a receive that does not sleep is over by then, whatever interrupts it */
 
 /*
  * Which task was seen to read the socket at an address. One that is lost is seen again, and one that has served goes, lest

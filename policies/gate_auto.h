@@ -9,7 +9,7 @@
  *	a boost is granted		while T_C < target T_E / N + band
  *	and once one was denied, only	while T_C < target T_E / N - band
  *
- * and it lasts no longer than up to the upper bound. The band is 4% of the share of the last two seconds, but no
+ * and it lasts no longer than up to the upper bound. The band is 2.5% of the share of the last two seconds, but no
  * less than two fifths of a slice: a turn much shorter than a slice wins nothing. Seen as the equalizing gate, h is set for
  * each task and moment, so that a task with half of a CPU may lead by more than one with a tenth, and F is held where
  * the paper's rule lets it drift: for a task that sleeps, whose lag the fair order forgets.
@@ -36,7 +36,7 @@
 #include "policy.h"
 #include "window.h"
 
-#define COSCHED_AUTO_BAND_SHARE 25	/* 4%, of the 5% that F may be off */
+#define COSCHED_AUTO_BAND_SHARE 40	/* 2.5%, half of what F may be off */
 
 /* @permille / 1000 of @ns. */
 static inline u64 gate_auto_part(u64 ns, u32 permille)

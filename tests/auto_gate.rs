@@ -260,7 +260,7 @@ prop_compose! {
 /// The end of the band on one side, without any shortcut, in numbers so wide that nothing saturates until the end.
 fn bound_by_definition(policy: &cosched_policy, demand: &cosched_demand, side: i128) -> u64 {
     let (fair, slice) = (i128::from(demand.fair_ns), i128::from(policy.slice_ns));
-    let band = (fair / 25).max(slice / 5 * 2);
+    let band = (fair / 40).max(slice / 5 * 2);
     let bound = fair * i128::from(policy.target_permille) / 1000 + side * band;
     u64::try_from(bound.max(0)).unwrap_or(u64::MAX)
 }
