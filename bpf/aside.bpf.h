@@ -86,9 +86,9 @@ static bool enqueue_aside(struct task_struct *p, struct task_ctx *tctx, struct c
 }
 
 /*
- * Sets aside the tasks that come first in @queue of @cpu and are held. Returns false if there were so many that the next
- * task may be held too: then nothing is to be taken from there, and @cpu looks again. A global function, as are others
- * that ops.dispatch() calls: each is verified once, and not for all paths that lead to it.
+ * Sets aside the tasks that come first in @queue of @cpu and are held. Returns false if there were so many that the
+ * next task may be held too: then nothing is to be taken from there, and @cpu looks again. A global function, as are
+ * others that ops.dispatch() calls: each is verified once, and not for all paths that lead to it.
  */
 __noinline int clear_front(u64 queue, s32 cpu, u64 now)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * On which CPU a task waits (policies/balance.h). A new one starts where the least is to be done; and now and then a CPU
- * takes a task from a busier one's queue, if the task is no worse off. Nobody is asked and nothing is locked but that queue.
+ * On which CPU a task waits (policies/balance.h). A new one starts where the least is to be done; and now and then a
+ * CPU takes a task from a busier one's queue, if the task is no worse off. Nobody is asked and nothing is locked but
+ * that queue.
  */
 #ifndef COSCHED_BALANCE_BPF_H
 #define COSCHED_BALANCE_BPF_H
@@ -55,7 +56,9 @@ static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 	return best;
 }
 
-/* Is a task of @weight in @group no worse off on @cpu than on @other? A global function: its loops are verified once. */
+/*
+ * Is a task of @weight in @group no worse off on @cpu than on @other? A global function: its loops are verified once.
+ */
 __noinline int is_no_worse_off(u32 group, u32 weight, s32 cpu, s32 other)
 {
 	struct standing standing = {};
@@ -66,8 +69,8 @@ __noinline int is_no_worse_off(u32 group, u32 weight, s32 cpu, s32 other)
 }
 
 /*
- * May @tctx, which waits on @cctx's CPU, leave it by now? Whoever has been there for longest goes first, so that all change
- * sides equally often: not before the running task, unless that one has not gone for as long again.
+ * May @tctx, which waits on @cctx's CPU, leave it by now? Whoever has been there for longest goes first, so that all
+ * change sides equally often: not before the running task, unless that one has not gone for as long again.
  */
 static bool has_stayed(const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
 {

@@ -5,9 +5,9 @@
  *
  * Between the CPUs of one kernel nothing has to be written into a message: the last stage of its delivery runs on the
  * CPU that it was sent from, right behind the sender, so what it would carry is read off that CPU. A TCP message or a
- * datagram that comes from another machine, a configured peer, carries the epoch and the slice, and they have been noted
- * by now (wire.bpf.c). All others carry nothing: their epoch is not known to be old, and their sender's slice not to be
- * short.
+ * datagram that comes from another machine, a configured peer, carries the epoch and the slice, and they have been
+ * noted by now (wire.bpf.c). All others carry nothing: their epoch is not known to be old, and their sender's slice
+ * not to be short.
  */
 #ifndef COSCHED_CARRY_BPF_H
 #define COSCHED_CARRY_BPF_H
@@ -49,9 +49,9 @@ static bool flow_of_connection(struct cosched_wire_flow *flow, const struct sock
 }
 
 /*
- * The last datagram in the queue of @sk has come along this flow; false if it has been taken. Who sends to a socket that is
- * not connected stands in its headers alone. They are read as the kernel's memory: somebody may take it meanwhile, and then
- * what is read is that of no datagram, or of another one.
+ * The last datagram in the queue of @sk has come along this flow; false if it has been taken. Who sends to a socket
+ * that is not connected stands in its headers alone. They are read as the kernel's memory: somebody may take it
+ * meanwhile, and then what is read is that of no datagram, or of another one.
  */
 static bool flow_of_datagram(struct cosched_wire_flow *flow, const struct sock *sk)
 {
@@ -126,7 +126,10 @@ static void carry_own(struct task_ctx *tctx)
 		spin_adaptive_hear(&tctx->wait_history, sender->wait_history.estimate_us);
 }
 
-/* Hands what the message that arrives at the socket at @addr carries to @tctx, its receiver. Not static: see has_message(). */
+/*
+ * Hands what the message that arrives at the socket at @addr carries to @tctx, its receiver. Not static: see
+ * has_message().
+ */
 __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 {
 	struct sock *sk = bpf_core_cast((void *)addr, struct sock);

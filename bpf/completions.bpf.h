@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * RDMA queues as endpoints: whose they are, and whether they hold a message. Written by the hooks of rdma.bpf.h, which
- * know the modules' types; read by the scheduler, which is loaded where there are no such modules, and so finds here the
- * addresses at which to look.
+ * know the modules' types; read by the scheduler, which is loaded where there are no such modules, and so finds here
+ * the addresses at which to look.
  *
  *	completion queue	a ring: one end is moved by the driver, the other by the program, in memory that they share
  *	channel of events	a list, from which the program is told that there is something in a queue
  *
- * A ring has completions of what the task has sent, too. They are no messages, just as an acknowledgement of TCP is none. So
- * it holds a message as long as the program has not read up to the last one that came. How far it has read is what the
- * program says: one that lies has the demand of one that leaves its socket unread, and no more.
+ * A ring has completions of what the task has sent, too. They are no messages, just as an acknowledgement of TCP is
+ * none. So it holds a message as long as the program has not read up to the last one that came. How far it has read
+ * is what the program says: one that lies has the demand of one that leaves its socket unread, and no more.
  */
 #ifndef COSCHED_COMPLETIONS_BPF_H
 #define COSCHED_COMPLETIONS_BPF_H
 
-/* Kernel objects have even addresses, so this tells a queue's from a socket's. Added: the verifier sets no bit of a pointer. */
+/*
+ * Kernel objects have even addresses, so this tells a queue's from a socket's. Added: the verifier sets no bit of a
+ * pointer.
+ */
 #define COMPLETIONS_TAG	1ULL
 
-/* For how long somebody who has read a message is expected to answer it: TCP waits as long for data to acknowledge with. */
+/*
+ * For how long somebody who has read a message is expected to answer it: TCP waits as long for data to acknowledge
+ * with.
+ */
 #define ANSWER_NS	(40 * NSEC_PER_MSEC)
 
 struct completions {

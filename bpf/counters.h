@@ -39,8 +39,8 @@
 	X(trace_lost,          "Events that a trace misses because it was not read fast enough")
 
 /*
- * What messages arrive at, declared once: X(name). Arrivals are counted for each, and the names reach the metrics as the
- * label "endpoint".
+ * What messages arrive at, declared once: X(name). Arrivals are counted for each, and the names reach the metrics as
+ * the label "endpoint".
  */
 #define COSCHED_ENDPOINTS(X)									\
 	X(tcp)											\

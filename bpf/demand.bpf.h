@@ -27,7 +27,10 @@ static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy 
 	u64 slice_ns = cosched_gate_slice(policy, demand), rest_ns = tctx->message_slice_ns;
 	u64 waited_ns = tctx->arrival_ns ? demand->now_ns - tctx->arrival_ns : 0;
 
-	/* A message that has waited for longer is of a sender that does not run any more: the answer will have it run. */
+	/*
+	 * A message that has waited for longer is of a sender that does not run any more: the answer will have it
+	 * run.
+	 */
 	if (policy->residual_slice && waited_ns < rest_ns && rest_ns - waited_ns < slice_ns)
 		slice_ns = rest_ns - waited_ns;
 	return slice_ns > FAIR_LEAST_SLICE_NS ? slice_ns : FAIR_LEAST_SLICE_NS;
@@ -57,10 +60,10 @@ static void describe_demand(struct cosched_demand *demand, struct task_ctx *tctx
 }
 
 /*
- * Asks the gate whether @p, which has a demand, may run now on @cctx's CPU, and counts its answer. The paper compares it
- * with the task that runs there; here it is the average of the others. With one other task that is the same. With several
- * it depends less on who of them happens to run, so that the nodes of a job, which do not talk to each other about this,
- * come to the same answer at nearly the same time.
+ * Asks the gate whether @p, which has a demand, may run now on @cctx's CPU, and counts its answer. The paper compares
+ * it with the task that runs there; here it is the average of the others. With one other task that is the same. With
+ * several it depends less on who of them happens to run, so that the nodes of a job, which do not talk to each other
+ * about this, come to the same answer at nearly the same time.
  */
 __noinline bool ask(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 		    struct cpu_ctx *cctx __arg_nonnull, u64 now)
@@ -103,9 +106,10 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 
 /*
  * @p, which waits in phase @from, is in @to from now on, and its CPU is to put it into the queue where it belongs
- * (queues.bpf.h). That CPU is read after the phase is changed: another one may have taken the task meanwhile, and looked
- * for a change before there was one. A kernel thread that runs there is not cut short; a boost follows it. A parked task
- * goes ahead of the running one where one that wakes would. A global function, as the next one: they are verified once.
+ * (queues.bpf.h). That CPU is read after the phase is changed: another one may have taken the task meanwhile, and
+ * looked for a change before there was one. A kernel thread that runs there is not cut short; a boost follows it. A
+ * parked task goes ahead of the running one where one that wakes would. A global function, as the next one: they are
+ * verified once.
  */
 __noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull, u32 from, u32 to)
 {
@@ -203,8 +207,8 @@ __noinline int empty_box(s32 cpu)
 }
 
 /*
- * Asks the gate again for the first of those in QUEUE_ASKED. One that it grants a boost now goes to QUEUE_GRANTED, and one
- * that has nothing to ask for goes back to the others.
+ * Asks the gate again for the first of those in QUEUE_ASKED. One that it grants a boost now goes to QUEUE_GRANTED,
+ * and one that has nothing to ask for goes back to the others.
  */
 __noinline int ask_again(s32 cpu, u64 now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU runs next: a boosted task, one of a busier CPU, the one that runs already, the first of its queue, or whatever
- * waits on another CPU.
+ * What a CPU runs next: a boosted task, one of a busier CPU, the one that runs already, the first of its queue, or
+ * whatever waits on another CPU.
  */
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
@@ -29,7 +29,10 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	key = present_key(tctx, cpu);
 	if (others && !vtime_before(key, first_key)) {
 		tctx->owes = owes_message(prev, tctx);
-		/* It has run since: what was left of the sender's slice then is over, and the sender goes on as well as it does. */
+		/*
+		 * It has run since: what was left of the sender's slice then is over, and the sender goes on as well
+		 * as it does.
+		 */
 		tctx->message_slice_ns = 0;
 		asks = arrivals_demand() && has_demand(tctx);
 		granted = asks && ask(prev, tctx, cctx, now);

@@ -64,8 +64,8 @@ static u32 read_up_to(u64 addr)
 }
 
 /*
- * Has a message been read from the endpoint at @addr that is not answered yet? TCP knows: in a dialogue it owes the peer
- * an acknowledgement until it has data to send it along with.
+ * Has a message been read from the endpoint at @addr that is not answered yet? TCP knows: in a dialogue it owes the
+ * peer an acknowledgement until it has data to send it along with.
  */
 static bool owes_answer(u64 addr)
 {

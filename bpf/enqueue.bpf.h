@@ -128,10 +128,10 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 }
 
 /*
- * A kernel thread runs at once, or as soon as another one that runs is done, or has run until a tick. That one goes on right
- * behind it, and not when it would be its turn again: what waits for it would wait for a whole slice of somebody who only
- * computes. One that has used its slice, or has yielded, has no claim to the next one, and none has while the budget of
- * kernel threads is used up (policies/account.h). Returns false for those.
+ * A kernel thread runs at once, or as soon as another one that runs is done, or has run until a tick. That one goes
+ * on right behind it, and not when it would be its turn again: what waits for it would wait for a whole slice of
+ * somebody who only computes. One that has used its slice, or has yielded, has no claim to the next one, and none has
+ * while the budget of kernel threads is used up (policies/account.h). Returns false for those.
  */
 static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 enq_flags)
 {

@@ -101,8 +101,8 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 }
 
 /*
- * Bounds the debt of @tctx, which is in the order of its CPU, and that of its groups. A change of policy comes without a
- * bill: what was granted under the old one is forgiven. A kernel thread has no debt at all.
+ * Bounds the debt of @tctx, which is in the order of its CPU, and that of its groups. A change of policy comes
+ * without a bill: what was granted under the old one is forgiven. A kernel thread has no debt at all.
  */
 static void bound_debts(struct task_struct *p, struct task_ctx *tctx)
 {
@@ -171,7 +171,10 @@ static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 	return ns;
 }
 
-/* Starts a slice of what is due to @tctx, which has just been measured by note_standing(). A global function, as above. */
+/*
+ * Starts a slice of what is due to @tctx, which has just been measured by note_standing(). A global function, as
+ * above.
+ */
 __noinline u64 begin_whole_slice(struct task_ctx *tctx __arg_nonnull)
 {
 	return begin_slice(tctx, fair_slice(current_policy()->slice_ns, tctx->effective, root_weight(tctx->order_cpu)));

@@ -61,8 +61,8 @@ __noinline int gather(u64 queue, s32 cpu)
 }
 
 /*
- * Takes the first of the row that has its turn on @cpu; with @goes_on only if it comes before the running task, which is
- * of this row as well and stands at @key. A global function, as above.
+ * Takes the first of the row that has its turn on @cpu; with @goes_on only if it comes before the running task, which
+ * is of this row as well and stands at @key. A global function, as above.
  */
 __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 {

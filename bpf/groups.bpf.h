@@ -2,10 +2,10 @@
 /*
  * The tree of cgroups on each CPU: in every group an order of what is runnable in it there (policies/fair.h).
  *
- * An order and the places in it change under a lock of their own and not under the runqueue's, since a CPU may take a task
- * from another's queue. So nothing but a place and its order ever has to agree. Whether a group has a place in the
- * order above follows from its own order: whoever has changed that looks, under the lock above, whether the place is
- * what it has to be (settle_groups()). In whatever order they come, the last one has seen them all.
+ * An order and the places in it change under a lock of their own and not under the runqueue's, since a CPU may take a
+ * task from another's queue. So nothing but a place and its order ever has to agree. Whether a group has a place in
+ * the order above follows from its own order: whoever has changed that looks, under the lock above, whether the place
+ * is what it has to be (settle_groups()). In whatever order they come, the last one has seen them all.
  *
  * Where it hurts: every switch goes up the tree. A group beyond COSCHED_MAX_GROUPS counts as part of its parent.
  */

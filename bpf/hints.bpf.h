@@ -4,16 +4,17 @@
  *
  * Whoever polls memory, the completion queue of a network card say, makes no system call, and what it waits for arrives
  * at no socket. So its process has a page that it shares with the scheduler, with a place for each of its threads. What
- * stands there is a level that is read wherever the sockets of a task are read, and never an event: to say something costs
- * a store to memory, and nobody is interrupted by it.
+ * stands there is a level that is read wherever the sockets of a task are read, and never an event: to say something
+ * costs a store to memory, and nobody is interrupted by it.
  *
  *	waits	odd while the thread waits. It is then what polls.bpf.h calls one that polls in vain, for as long as the
  *		number stays the same: parked after its spin time, until it has a message or is to look again
  *	pending	there is something for the thread. It counts as a message in one of its sockets: it asks the gate for what
  *		any message might ask, and keeps the thread from being parked
  *
- * Nothing here is believed. Who says that he waits and does not is off the CPU when others want it. Who says that he has
- * a message and has none is treated as a task whose socket is never empty: the gate counts what it has used, and says no.
+ * Nothing here is believed. Who says that he waits and does not is off the CPU when others want it. Who says that he
+ * has a message and has none is treated as a task whose socket is never empty: the gate counts what it has used, and
+ * says no.
  *
  * The page is an array that can be mapped, one of its own for each process, which the loader makes and hands over
  * (src/hints/). Every other way lets a process see or write more than its own: memory of the process itself, which the

@@ -45,8 +45,8 @@
  *	main.bpf.c	tasks and cgroups come and go; the table of callbacks
  *
  * Where it hurts: slices end at a timer tick, so two nodes that started together end up to a tick apart;
- * a receiver that spins in user space on shared memory is invisible unless it gives hints; the fair order is kept per CPU, and
- * CPUs balance numbers of tasks, so unequal weights on different CPUs make shares that no order evens out.
+ * a receiver that spins in user space on shared memory is invisible unless it gives hints; the fair order is kept per
+ * CPU, and CPUs balance numbers of tasks, so unequal weights on different CPUs make shares that no order evens out.
  */
 #include <scx/common.bpf.h>
 #include "intf.h"
@@ -106,6 +106,15 @@ void BPF_STRUCT_OPS(cosched_enable, struct task_struct *p)
 	if (!tctx)
 		return;
 	tctx->charged_ns = p->se.sum_exec_runtime;
+}
+
+/* @p goes to another scheduling class, while it runs perhaps: it is not ours to run, nor to spin in our hooks. */
+void BPF_STRUCT_OPS(cosched_disable, struct task_struct *p)
+{
+	struct task_ctx *tctx = task_ctx_of(p);
+
+	if (tctx)
+		set_phase(tctx, PHASE_BLOCKED);
 }
 
 /* @child starts where its parent stands, or one that always has the next one do its work would never be charged. */
@@ -243,6 +252,7 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .stopping	= (void *)cosched_stopping,
 	       .tick		= (void *)cosched_tick,
 	       .enable		= (void *)cosched_enable,
+	       .disable		= (void *)cosched_disable,
 	       .init_task	= (void *)cosched_init_task,
 	       .exit_task	= (void *)cosched_exit_task,
 	       .set_weight	= (void *)cosched_set_weight,

@@ -14,14 +14,15 @@
  * A look may come upon a task that leaves a receive with a message, or that has just read one inside. Such a task does
  * not wait, it is about to answer, and to park it would stop its peer as well. What the call returns tells the former.
  * As for the latter, no wait counts in which there was a message to be read, as far back as the last look. Should its
- * arrival have gone unnoticed, TCP says how far it has been read, the hooks on Unix sockets whether there was something,
- * and for UDP one look is not enough.
+ * arrival have gone unnoticed, TCP says how far it has been read, the hooks on Unix sockets whether there was
+ * something, and for UDP one look is not enough.
  *
  * Such a look also finds who reads a socket, for one that neither made it nor ever sleeps there. It cannot write to
  * the socket's storage, for which it has no reference, so it leaves a note that the next arrival takes up.
  *
  * Where it hurts: a receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h), and
- * one that seldom enters the kernel, seldom. On an architecture whose registers are not known here nobody is seen to poll.
+ * one that seldom enters the kernel, seldom. On an architecture whose registers are not known here nobody is seen to
+ * poll.
  */
 #ifndef COSCHED_POLLS_BPF_H
 #define COSCHED_POLLS_BPF_H
@@ -35,8 +36,8 @@
 #define MAX_CALL_NS	(3 * NSEC_PER_MSEC)	/* a receive that does not sleep is over by then, whatever interrupts it */
 
 /*
- * Which task was seen to read the socket at an address. One that is lost is seen again, and one that has served goes, lest
- * the next socket at that address find it.
+ * Which task was seen to read the socket at an address. One that is lost is seen again, and one that has served goes,
+ * lest the next socket at that address find it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -114,8 +115,8 @@ static u64 socket_of_fd(struct task_struct *p, u64 fd)
 }
 
 /*
- * Is @p, which is being stopped, in the middle of a send to one of those that it hears from? Its answer may have left its
- * hands, and not be with them yet: what TCP knows of a debt has gone by then (endpoints.bpf.h).
+ * Is @p, which is being stopped, in the middle of a send to one of those that it hears from? Its answer may have left
+ * its hands, and not be with them yet: what TCP knows of a debt has gone by then (endpoints.bpf.h).
  */
 static bool is_sending(struct task_struct *p, const struct task_ctx *tctx)
 {
@@ -209,7 +210,10 @@ static bool may_be_reading(const struct task_ctx *tctx)
 	return since && passed_ns(since < tctx->wait_since ? tctx->wait_since : since) < MAX_CALL_NS;
 }
 
-/* Notes whether the receive that @tctx is inside, on the socket at @addr, may have read something; 0: it is inside none. */
+/*
+ * Notes whether the receive that @tctx is inside, on the socket at @addr, may have read something; 0: it is inside
+ * none.
+ */
 static void note_inside(struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 addr)
 {
 	bool hides = addr && is_udp(addr);	/* nobody knows what was read there */

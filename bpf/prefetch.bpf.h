@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Prefetch: when a task begins a slice, those that it has heard from lately on other nodes are asked for before it has a
- * message for them (thesis 6.2.3, 6.2.6). Only with --prefetch: else prefetch_max is 0, the loader does not load
- * tell_prefetch, and the verifier drops the rest.
+ * Prefetch: when a task begins a slice, those that it has heard from lately on other nodes are asked for before it
+ * has a message for them (thesis 6.2.3, 6.2.6). Only with --prefetch: else prefetch_max is 0, the loader does not
+ * load tell_prefetch, and the verifier drops the rest.
  *
  *	here				there
  *	on_readable	a message comes: the task has a correspondent, and the connection a receiver
@@ -18,9 +18,10 @@
  * A task may begin a thousand slices a second, if it sleeps in between. So each correspondent is asked for once in the
  * time of a slice at most (Tq).
  *
- * There is no message behind it, so nothing is left of it: it asks the gate once, and only for one who waits in a queue.
- * Who runs needs it not, and who sleeps would find nothing to read. If the gate says no, the task is not marked as one to be
- * asked for again. So nobody gets by it what he would not get by a message, nor anything after that.
+ * There is no message behind it, so nothing is left of it: it asks the gate once, and only for one who waits in a
+ * queue. Who runs needs it not, and who sleeps would find nothing to read. If the gate says no, the task is not
+ * marked as one to be asked for again. So nobody gets by it what he would not get by a message, nor anything after
+ * that.
  *
  * Why not in XDP, which would spare a thread: only here may the gate be asked and a CPU be kicked.
  */

@@ -12,8 +12,9 @@
  * messages come. A boost that was granted for less than a slice ends at the pulse too where there is one, and not only
  * at a tick.
  *
- * Who polls is looked for at each tick too, and only there if the interval is no shorter than a tick: a timer of its own
- * costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got done.
+ * Who polls is looked for at each tick too, and only there if the interval is no shorter than a tick: a timer of its
+ * own costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got
+ * done.
  *
  * A task waits as long as no message has come for it, its sockets are empty and looks find it inside a receive; how
  * long is known to within an interval.
@@ -51,7 +52,9 @@ static bool is_watched(const struct task_ctx *tctx)
 	return is_known_to_wait(tctx) && looks_matter();
 }
 
-/* What the task that runs on @cctx's CPU may still have of cpu.max, in ns, if that ends before the next tick; else 0. */
+/*
+ * What the task that runs on @cctx's CPU may still have of cpu.max, in ns, if that ends before the next tick; else 0.
+ */
 static u64 rest_of_limit(const struct cpu_ctx *cctx)
 {
 	u64 rest_ns = cctx->curr_limited ? rest_of_slice(cctx, scx_bpf_now()) : 0;
@@ -223,7 +226,10 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	end_slice(p, cctx, cpu);
 }
 
-/* Asks the gate for the first in a queue that say that a message has come, which no event has told of. A global function: verified once. */
+/*
+ * Asks the gate for the first in a queue that say that a message has come, which no event has told of. A global
+ * function: verified once.
+ */
 __noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 {
 	struct task_struct *p;

@@ -9,13 +9,15 @@
  *	QUEUE_PARKED	it polls in vain, and waits for a message (park.bpf.h)
  *	QUEUE_ASIDE	its group has used up its cpu.max (aside.bpf.h)
  *
- * The first four have one order, by key (fair.bpf.h), so the next task is at the head of one of them. In the others tasks
- * stand in the order in which the CPU looks at them. So whatever a CPU looks for is at a head. Nothing walks through a
- * queue: a look at tasks that may or may not do goes over a few at most, and leaves the rest to the next look.
+ * The first four have one order, by key (fair.bpf.h), so the next task is at the head of one of them. In the others
+ * tasks stand in the order in which the CPU looks at them. So whatever a CPU looks for is at a head. Nothing walks
+ * through a queue: a look at tasks that may or may not do goes over a few at most, and leaves the rest to the next
+ * look.
  *
- * Only ops.dispatch() may move a task from one queue to another. A hook that grants a boost, or that finds a message for
- * a parked task, marks the task and leaves its id in the box of its CPU. The CPU sorts what is in the box before it looks
- * for work. If the box is full the task has to wait for its turn in the fair order: a boost is lost, and no message.
+ * Only ops.dispatch() may move a task from one queue to another. A hook that grants a boost, or that finds a message
+ * for a parked task, marks the task and leaves its id in the box of its CPU. The CPU sorts what is in the box before
+ * it looks for work. If the box is full the task has to wait for its turn in the fair order: a boost is lost, and no
+ * message.
  */
 #ifndef COSCHED_QUEUES_BPF_H
 #define COSCHED_QUEUES_BPF_H
@@ -175,9 +177,9 @@ static void insert(struct task_struct *p, struct task_ctx *tctx, u32 queue, u64 
 }
 
 /*
- * Moves @p, which waits on @cpu, to its place in @queue. Its slice is @slice_ns from now on; 0: what it was. An iterator
- * moves any task of its queue, so this takes no walk. Does nothing if @p has left meanwhile. A global function: it is
- * verified once.
+ * Moves @p, which waits on @cpu, to its place in @queue. Its slice is @slice_ns from now on; 0: what it was. An
+ * iterator moves any task of its queue, so this takes no walk. Does nothing if @p has left meanwhile. A global
+ * function: it is verified once.
  */
 __noinline int move_to_queue(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull, s32 cpu,
 			     u32 queue, u64 slice_ns)

@@ -8,18 +8,19 @@
  *			rxe_post_send		whoever sends, if the queue has no channel
  *	ends		ib_destroy_cq_user, ib_uverbs_free_event_queue
  *
- * Who made a queue needs no hook: the kernel keeps it in the queue. So hooks that come late, after a job has begun, find
- * everything that they need. Until a task is seen to wait or to send, the thread that made the queue counts as its
- * receiver.
+ * Who made a queue needs no hook: the kernel keeps it in the queue. So hooks that come late, after a job has begun,
+ * find everything that they need. Until a task is seen to wait or to send, the thread that made the queue counts as
+ * its receiver.
  *
- * These functions are in modules. A hook keeps its module from being unloaded, so the loader attaches them while somebody has
- * an RDMA device open, from a copy of this object that shares all maps with the first, and takes them away after that.
+ * These functions are in modules. A hook keeps its module from being unloaded, so the loader attaches them while
+ * somebody has an RDMA device open, from a copy of this object that shares all maps with the first, and takes them
+ * away after that.
  *
- * Where it hurts: who polls a queue of a real device leaves no trace in the kernel, and has no demand. Soft RoCE is seen,
- * but who polls it does so in user space, looks as if it computed, and is not parked. Memory that a peer has written to
- * (RDMA write without immediate data) brings no completion. Such a message carries no epoch. The kernel's own threads
- * put completions into queues, and one that is preempted inside this very hook keeps it from running on that CPU: a
- * completion may go unnoticed, until the next.
+ * Where it hurts: who polls a queue of a real device leaves no trace in the kernel, and has no demand. Soft RoCE is
+ * seen, but who polls it does so in user space, looks as if it computed, and is not parked. Memory that a peer has
+ * written to (RDMA write without immediate data) brings no completion. Such a message carries no epoch. The kernel's
+ * own threads put completions into queues, and one that is preempted inside this very hook keeps it from running on
+ * that CPU: a completion may go unnoticed, until the next.
  */
 #ifndef COSCHED_RDMA_BPF_H
 #define COSCHED_RDMA_BPF_H
@@ -132,8 +133,8 @@ static struct completions *note_waiter(u64 channel, u64 list)
 }
 
 /*
- * A completion is about to be put into the ring of @cq, under a lock that is not held yet: another may come first and take the
- * place. Then this message counts as read by one place too early, if the program reads just that far.
+ * A completion is about to be put into the ring of @cq, under a lock that is not held yet: another may come first and
+ * take the place. Then this message counts as read by one place too early, if the program reads just that far.
  */
 SEC("fentry/rdma_rxe:rxe_cq_post")
 int BPF_PROG(on_rxe_completion, struct rxe_cq *cq, struct rxe_cqe *cqe)

@@ -48,9 +48,9 @@ static enum cosched_endpoint endpoint_kind(const struct sock *sk)
 }
 
 /*
- * Has a message arrived at @addr for a task that runs, and not for the first time since it does? Then there is nothing to
- * do: the endpoint is among those that will be looked at when that task leaves its CPU. A trace wants to know which task
- * it is, and has it go the long way.
+ * Has a message arrived at @addr for a task that runs, and not for the first time since it does? Then there is
+ * nothing to do: the endpoint is among those that will be looked at when that task leaves its CPU. A trace wants to
+ * know which task it is, and has it go the long way.
  */
 static bool arrived_coscheduled(const struct endpoint *ep, u64 addr, enum cosched_endpoint kind)
 {
@@ -147,9 +147,9 @@ int BPF_PROG(on_readable, struct sock *sk)
 }
 
 /*
- * A program of its own, since a sender to a Unix socket is here as itself and not in a softirq. While it is, or has been
- * preempted here, the kernel does not run the same program again on this CPU, and packets would go unnoticed. As it is,
- * other messages to Unix sockets may, and packets if it is preempted in the few instructions that it spends in
+ * A program of its own, since a sender to a Unix socket is here as itself and not in a softirq. While it is, or has
+ * been preempted here, the kernel does not run the same program again on this CPU, and packets would go unnoticed. As
+ * it is, other messages to Unix sockets may, and packets if it is preempted in the few instructions that it spends in
  * on_readable (park.bpf.h). The tracepoint in sock_def_readable() is no better: in Linux 7.3 it can be preempted too.
  */
 SEC("fentry/sock_def_readable")
@@ -201,8 +201,8 @@ static int note_receiver(struct sock *sk)
 }
 
 /*
- * The same for a task that sleeps there again and again: noted once for as long as it runs without a switch. Should another
- * thread read the socket meanwhile, on another CPU, that one counts as the receiver until then.
+ * The same for a task that sleeps there again and again: noted once for as long as it runs without a switch. Should
+ * another thread read the socket meanwhile, on another CPU, that one counts as the receiver until then.
  */
 static int note_reader(struct sock *sk)
 {

@@ -2,15 +2,15 @@
 /*
  * All state of the scheduler: what it knows of a CPU (cpu.bpf.h), of a task and of an endpoint.
  *
- * Who writes what: a CPU's context is written under that CPU's runqueue lock. The exceptions are written by hooks on any
- * CPU: @nr_runnable, @newcomers, @spin and the box atomically, @messages and @arrived as plain words, which may lose a
- * change to another one made at the same moment. Others read all of it without a lock: a stale value costs a wrong
- * decision about one boost and nothing else.
+ * Who writes what: a CPU's context is written under that CPU's runqueue lock. The exceptions are written by hooks on
+ * any CPU: @nr_runnable, @newcomers, @spin and the box atomically, @messages and @arrived as plain words, which may
+ * lose a change to another one made at the same moment. Others read all of it without a lock: a stale value costs a
+ * wrong decision about one boost and nothing else.
  *
  * A task's place is written under the lock of its order (groups.bpf.h), what else it has for the fair order under the
- * lock of the runqueue that it is on. Of its demand, @phase (policies/phase.h), @endpoints and @more_endpoints are written
- * atomically. What else hooks write are plain words: @woken, @pending, @arrival_ns, what the gate has granted and what
- * came with a message. They do so while the task waits, and its CPU clears them when it runs.
+ * lock of the runqueue that it is on. Of its demand, @phase (policies/phase.h), @endpoints and @more_endpoints are
+ * written atomically. What else hooks write are plain words: @woken, @pending, @arrival_ns, what the gate has granted
+ * and what came with a message. They do so while the task waits, and its CPU clears them when it runs.
  */
 #ifndef COSCHED_STATE_BPF_H
 #define COSCHED_STATE_BPF_H
@@ -196,7 +196,10 @@ static u32 task_id_pid(u64 id)
 	return (u32)id;
 }
 
-/* Where messages for a task arrive: a socket, in the socket's own storage, gone when it is freed, or see completions.bpf.h. */
+/*
+ * Where messages for a task arrive: a socket, in the socket's own storage, gone when it is freed, or see
+ * completions.bpf.h.
+ */
 struct endpoint {
 	u64 receiver;		/* task_id of the last task that received here, or will as far as is known */
 	u32 cpu;		/* where that task was when a message last came */

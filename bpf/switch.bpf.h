@@ -37,7 +37,10 @@ static void adopt_epoch(const struct task_ctx *tctx, struct cpu_ctx *cctx)
 	cctx->epoch = cosched_epoch_adopt(cctx->epoch, tctx->message_epoch);
 }
 
-/* @p runs next on @cpu: because of a message, or else this is a spontaneous switch, unless it is none at all (thesis 3.3). */
+/*
+ * @p runs next on @cpu: because of a message, or else this is a spontaneous switch, unless it is none at all (thesis
+ * 3.3).
+ */
 static void advance_epoch(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	if (cctx->epoch_id == task_id(p))
@@ -160,9 +163,9 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 }
 
 /*
- * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as whoever preempted it is done. A change
- * of the task's properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back at once:
- * then nothing has happened, or the rest of a boost would count as a turn of the fair order.
+ * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as whoever preempted it is done. A
+ * change of the task's properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back
+ * at once: then nothing has happened, or the rest of a boost would count as a turn of the fair order.
  */
 static void leave_phase(const struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, bool runnable)
 {

@@ -2,13 +2,13 @@
 /*
  * The trace: arrivals, decisions and switches as they happen, for somebody who looks (scx_cosched trace).
  *
- * While nobody does, each of these places reads one flag, and there is no ring: the loader makes one for each trace, then
- * sets the flag. It clears the flag when whoever reads is gone.
+ * While nobody does, each of these places reads one flag, and there is no ring: the loader makes one for each trace,
+ * then sets the flag. It clears the flag when whoever reads is gone.
  *
  * Writers never wait. An event for which the ring has no room is lost and counted. The ring's lock is taken with
- * interrupts off and nothing is called under it, so an event may be written under a runqueue's lock, in a softirq and in a
- * timer. Nor is the reader woken up, it looks by itself: to wake it would be one more switch to be traced, for which it
- * would be woken up again.
+ * interrupts off and nothing is called under it, so an event may be written under a runqueue's lock, in a softirq and
+ * in a timer. Nor is the reader woken up, it looks by itself: to wake it would be one more switch to be traced, for
+ * which it would be woken up again.
  */
 #ifndef COSCHED_TRACE_BPF_H
 #define COSCHED_TRACE_BPF_H

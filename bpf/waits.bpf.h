@@ -4,13 +4,13 @@
  *
  * The hooks are on the functions in which a receive is about to sleep, in the context of the task and with interrupts
  * on. A hook that spins there until the message comes makes the sleep moot: the function then looks at the socket again
- * before it sleeps, and finds the message. The program is not changed and does not notice, and the time is charged to it
- * like any other.
+ * before it sleeps, and finds the message. The program is not changed and does not notice, and the time is charged to
+ * it like any other.
  *
  * The kernel does not run a program of this kind on a CPU while a task is preempted inside it there, so nobody who
  * waits on that CPU would spin, until that task runs again. Therefore a task that spins is not preempted by this
- * scheduler. It is told to stop, does so within a microsecond, and sleeps, which leaves the CPU just as well; its wake-up
- * is a matter of demand as always. Only a kernel thread or another scheduling class preempts it.
+ * scheduler. It is told to stop, does so within a microsecond, and sleeps, which leaves the CPU just as well; its
+ * wake-up is a matter of demand as always. Only a kernel thread or another scheduling class preempts it.
  *
  * Where it hurts: what comes for a socket whose owner spins goes to the backlog. A bare acknowledgement there ends the
  * spin like a message would, and the task sleeps.
@@ -122,8 +122,8 @@ static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
 }
 
 /*
- * @tctx, the current task, is about to sleep until a message comes: its claim to a share goes on (jobs.bpf.h). The mark is
- * taken back when it runs again.
+ * @tctx, the current task, is about to sleep until a message comes: its claim to a share goes on (jobs.bpf.h). The
+ * mark is taken back when it runs again.
  */
 static void sleep_begins(struct task_ctx *tctx)
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Messages inside a node that come by no socket: a task wakes another one of its job, by a futex, through a pipe or with
- * an eventfd (run --arrivals).
+ * Messages inside a node that come by no socket: a task wakes another one of its job, by a futex, through a pipe or
+ * with an eventfd (run --arrivals).
  *
- * Processes of a job that share memory on a node tell each other so, and runtimes that hand work to a thread of their own
- * do. Whoever sleeps until then has a message when he is woken: he asks the gate like one with data in his socket, until
- * he runs. What he was told stands in memory, where nobody but him could read it, so the level is not read off where it is
- * true, as it is for sockets (demand.bpf.h): it is his own wake-up, which the kernel does not lose.
+ * Processes of a job that share memory on a node tell each other so, and runtimes that hand work to a thread of their
+ * own do. Whoever sleeps until then has a message when he is woken: he asks the gate like one with data in his
+ * socket, until he runs. What he was told stands in memory, where nobody but him could read it, so the level is not
+ * read off where it is true, as it is for sockets (demand.bpf.h): it is his own wake-up, which the kernel does not
+ * lose.
  *
- * What the one who wakes is in the middle of says by what. That of who is woken does not matter: he may sleep in a read,
- * in poll, in epoll_wait. Who looks at memory, or polls and does not sleep, is not woken: hints (hints.bpf.h) are for him.
- * Nor are pipes and eventfds read for who is parked, as sockets are (park.bpf.h): which ones he asks stands, for poll and
- * select, in memory of his that is not to be read where others decide about him, and what is known of a file by its address
- * does not say whether it still is the same.
+ * What the one who wakes is in the middle of says by what. That of who is woken does not matter: he may sleep in a
+ * read, in poll, in epoll_wait. Who looks at memory, or polls and does not sleep, is not woken: hints (hints.bpf.h)
+ * are for him. Nor are pipes and eventfds read for who is parked, as sockets are (park.bpf.h): which ones he asks
+ * stands, for poll and select, in memory of his that is not to be read where others decide about him, and what is
+ * known of a file by its address does not say whether it still is the same.
  *
- * Where it hurts: a lock is a futex too, and its next owner counts as one with a message. An interrupt that wakes a task
- * of the job in which it strikes, while that one is in such a call, is taken for it. Time asleep here is no claim to a
- * share, as it is at a socket (jobs.bpf.h), since most of who sleeps at a futex is idle.
+ * Where it hurts: a lock is a futex too, and its next owner counts as one with a message. An interrupt that wakes a
+ * task of the job in which it strikes, while that one is in such a call, is taken for it. Time asleep here is no
+ * claim to a share, as it is at a socket (jobs.bpf.h), since most of who sleeps at a futex is idle.
  */
 #ifndef COSCHED_WAKES_BPF_H
 #define COSCHED_WAKES_BPF_H

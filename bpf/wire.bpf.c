@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Epochs on the wire: TCP segments and datagrams to peers take along the epoch of the CPU that sends them and what is left
- * of its task's slice, and what comes from peers is noted before the message reaches its socket (policies/wire.h;
- * thesis 3.3, 4.2, 6.2.7).
+ * Epochs on the wire: TCP segments and datagrams to peers take along the epoch of the CPU that sends them and what is
+ * left of its task's slice, and what comes from peers is noted before the message reaches its socket
+ * (policies/wire.h; thesis 3.3, 4.2, 6.2.7).
  *
  * An object of its own, of programs that call no kfunc, which outlives a restart of the scheduler. It shares four maps
  * with it: the CPUs' epochs, the counters, and the notes (wire_notes.bpf.h).
@@ -14,17 +14,18 @@
  *			only one to do so
  *	tc		puts the option behind datagrams as they leave
  *
- * Of a node with two CPUs, CPU 0 in epoch 7 with a task that sends: TCP asks how long the header is to be (reserve), and
- * then for the option (write): epoch 7, 12 ms. The packet comes to the other node's interface, where XDP finds the option
- * and the connection's note, and notes epoch 7, 12 ms. TCP queues the data, the hook on its socket takes what is noted
- * for what the message carries, and the gate holds 7 against the epoch of the receiver's CPU.
+ * Of a node with two CPUs, CPU 0 in epoch 7 with a task that sends: TCP asks how long the header is to be (reserve),
+ * and then for the option (write): epoch 7, 12 ms. The packet comes to the other node's interface, where XDP finds
+ * the option and the connection's note, and notes epoch 7, 12 ms. TCP queues the data, the hook on its socket takes
+ * what is noted for what the message carries, and the gate holds 7 against the epoch of the receiver's CPU.
  *
  * What a softirq sends (more of a long message, when an acknowledgement makes room) comes from any CPU, which may have
  * nothing to do with the sender. The task that sends holds the socket's lock, a softirq that sends does not: it takes
  * what the task sent last, without the slice, which may be over.
  *
- * A peer that does not know the option ignores it, and costs the bytes. So an end that has sent it UNHEARD_MAX times and
- * heard none ceases until it hears one. One that only receives sends it with every HEARD_PER_REPLY-th acknowledgement.
+ * A peer that does not know the option ignores it, and costs the bytes. So an end that has sent it UNHEARD_MAX times
+ * and heard none ceases until it hears one. One that only receives sends it with every HEARD_PER_REPLY-th
+ * acknowledgement.
  *
  * Where it hurts: the option keeps a segment off the kernel's short path for expected headers, and segments with
  * different options are not merged by GRO. Connections that were there before these programs carry none. XDP believes a

@@ -5,8 +5,8 @@
  *
  *	IP header | UDP header, data | 0 if their length is odd | checksum of what follows | our option
  *
- * tc appends it to what this machine's sockets send to a peer, and XDP reads it (wire_packet.bpf.h). It is left out where
- * it might do harm:
+ * tc appends it to what this machine's sockets send to a peer, and XDP reads it (wire_packet.bpf.h). It is left out
+ * where it might do harm:
  *
  *	several datagrams in one (GSO)		the option would be behind the last one only, if the device took it at all
  *	longer than 1280 bytes with it		no path between IPv6 hosts is narrower. What just fitted must go on fitting: a
@@ -18,8 +18,8 @@
  *						what has one: that many are lost, and no more
  *
  * A checksum that is to be computed later, by the device or on its behalf, is one from UDP's header to the end of the
- * packet, and would take in what is beyond UDP's length. The sum of that is the negative of its length, by way of its own
- * checksum. So the length is added to what UDP has put into the field for the device to begin with.
+ * packet, and would take in what is beyond UDP's length. The sum of that is the negative of its length, by way of its
+ * own checksum. So the length is added to what UDP has put into the field for the device to begin with.
  */
 #ifndef COSCHED_WIRE_DATAGRAM_BPF_H
 #define COSCHED_WIRE_DATAGRAM_BPF_H
@@ -92,8 +92,8 @@ static void forget_datagram(const struct cosched_wire_flow *flow)
 }
 
 /*
- * The kernel's own form of what a program of tc is given. Its fields are read as the kernel's memory: the verifier knows
- * the pointer as something else.
+ * The kernel's own form of what a program of tc is given. Its fields are read as the kernel's memory: the verifier
+ * knows the pointer as something else.
  */
 static struct sk_buff *kernels(struct __sk_buff *skb)
 {
@@ -178,8 +178,8 @@ static bool lacks_checksum(struct __sk_buff *skb)
 
 /*
  * Will the checksum be right with something behind the datagram? If it is there; or if what is to come is this
- * datagram's and is computed as the kernel describes it, whatever the bytes are. A device that knows no more than TCP and
- * UDP may go by UDP's length, and then what it is given to begin with would be wrong.
+ * datagram's and is computed as the kernel describes it, whatever the bytes are. A device that knows no more than TCP
+ * and UDP may go by UDP's length, and then what it is given to begin with would be wrong.
  */
 static bool checksum_allows(struct __sk_buff *skb, const struct datagram *datagram)
 {

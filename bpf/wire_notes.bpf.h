@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the messages of TCP connections and the datagrams from other machines brought last. Written where a packet comes in
- * (wire.bpf.c), read where it reaches its socket (carry.bpf.h): two objects share these maps.
+ * What the messages of TCP connections and the datagrams from other machines brought last. Written where a packet
+ * comes in (wire.bpf.c), read where it reaches its socket (carry.bpf.h): two objects share these maps.
  *
  * By addresses and ports, since XDP knows no sockets. There is a note only for what comes from peers that are believed,
  * so whoever finds one need not ask who the peer is. What has not been used for longest makes way for what is new.

@@ -116,9 +116,10 @@ static bool find_option(struct xdp_md *ctx, u32 offset, struct cosched_wire_flow
 }
 
 /*
- * Copies our option of the datagram at @transport to @option, and says in @flow which ports it has. A node appends it to
- * what has nothing behind it, so there is nothing else: no options have to be walked through, which the verifier would take
- * long for. RFC 9868 has all ignored if their checksum is wrong, or what pads it to an even place is not zero.
+ * Copies our option of the datagram at @transport to @option, and says in @flow which ports it has. A node appends it
+ * to what has nothing behind it, so there is nothing else: no options have to be walked through, which the verifier
+ * would take long for. RFC 9868 has all ignored if their checksum is wrong, or what pads it to an even place is not
+ * zero.
  */
 static bool find_datagram_option(struct xdp_md *ctx, const struct transport *transport, struct cosched_wire_flow *flow,
 				 u8 *option)

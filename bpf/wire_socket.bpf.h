@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What sock_ops does for epochs on the wire (wire.bpf.c): what a segment takes along, and what one that TCP takes up has
- * brought.
+ * What sock_ops does for epochs on the wire (wire.bpf.c): what a segment takes along, and what one that TCP takes up
+ * has brought.
  */
 #ifndef COSCHED_WIRE_SOCKET_BPF_H
 #define COSCHED_WIRE_SOCKET_BPF_H

@@ -2,11 +2,13 @@
 /*
  * libcosched: see cosched.h for what it is for, hint.h for what it says to the scheduler.
  *
- * Each thread has a place in a page that is always there, so that a hint is two stores and asks nothing first. As long as
- * nobody listens the page is memory of the process; a scheduler that comes brings another one, which takes its place at
- * the same address. What a thread says is written anew at each wait and never read back, so nothing need be carried over.
+ * Each thread has a place in a page that is always there, so that a hint is two stores and asks nothing first. As
+ * long as nobody listens the page is memory of the process; a scheduler that comes brings another one, which takes
+ * its place at the same address. What a thread says is written anew at each wait and never read back, so nothing need
+ * be carried over.
  *
- * Everything else happens once a second at most (look()), by whichever thread is first, and the others do not wait for it.
+ * Everything else happens once a second at most (look()), by whichever thread is first, and the others do not wait
+ * for it.
  */
 #define _GNU_SOURCE
 #include "cosched.h"
@@ -81,7 +83,10 @@ static void end_thread(void *thread)
 	ended->slot = NO_SLOT;
 }
 
-/* What the process shares with the scheduler is its own, and so is what it says: a child begins anew, with one thread. */
+/*
+ * What the process shares with the scheduler is its own, and so is what it says: a child begins anew, with one
+ * thread.
+ */
 static void begin_child(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
@@ -148,7 +153,10 @@ static void take_page(int fd)
 
 	if (page == MAP_FAILED)
 		return;
-	/* Not mapped there in the first place: what is there would be gone if that failed, and others write to it now. */
+	/*
+	 * Not mapped there in the first place: what is there would be gone if that failed, and others write to it
+	 * now.
+	 */
 	if (mremap(page, page_size(), page_size(), MREMAP_MAYMOVE | MREMAP_FIXED, process.page) == MAP_FAILED)
 		munmap(page, page_size());
 }

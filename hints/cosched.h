@@ -3,9 +3,9 @@
  * libcosched: lets a program tell scx_cosched when it waits.
  *
  * The scheduler sees for itself who waits for a message in a system call, asleep or polling. It cannot see who polls
- * memory: the completion queue of a network card, a flag that another process sets, a queue of tasks. Such a thread takes
- * its whole share of the CPU to find nothing. If it says that it waits, the scheduler takes it off the CPU after its spin
- * time, as long as others want the CPU, and it has its share left when what it waits for is there:
+ * memory: the completion queue of a network card, a flag that another process sets, a queue of tasks. Such a thread
+ * takes its whole share of the CPU to find nothing. If it says that it waits, the scheduler takes it off the CPU
+ * after its spin time, as long as others want the CPU, and it has its share left when what it waits for is there:
  *
  *	while (!try_to_take(queue)) {
  *		cosched_wait_begin();
@@ -14,8 +14,8 @@
  *		cosched_wait_end();
  *	}
  *
- * Say it and then look again, as this loop does: what came before cosched_wait_begin() has taken effect is found by that
- * look. Waits may be nested; the outermost counts.
+ * Say it and then look again, as this loop does: what came before cosched_wait_begin() has taken effect is found by
+ * that look. Waits may be nested; the outermost counts.
  *
  * Who wakes a thread that was taken off the CPU? Each of these, whichever is first:
  *
@@ -25,14 +25,14 @@
  *  - the CPU, when it has nothing else to do: at once;
  *  - the scheduler's recheck time (--recheck-ms, 50 ms by default), after which the thread may look for itself.
  *
- * What another process or a network card writes to memory wakes nobody. Where messages come that way alone, a wait can last
- * for the recheck time longer than it need, and it is up to the program whether that is worth the CPU time which the
- * wait does not take.
+ * What another process or a network card writes to memory wakes nobody. Where messages come that way alone, a wait
+ * can last for the recheck time longer than it need, and it is up to the program whether that is worth the CPU time
+ * which the wait does not take.
  *
  * Nothing is promised to whoever says that he waits, and nothing is taken from the others: hints lower the caller's own
  * claim or ask for what any message might ask for, within its fair share. With no scheduler running, or one without
- * --hints-socket, or under a policy that parks nobody, all this has no effect. A call costs some 20 ns and no system call;
- * once a second at most it sees whether there is a scheduler to talk to, and has the thread known there.
+ * --hints-socket, or under a policy that parks nobody, all this has no effect. A call costs some 20 ns and no system
+ * call; once a second at most it sees whether there is a scheduler to talk to, and has the thread known there.
  *
  * All functions may be called by any thread, but not by signal handlers. A child after fork() starts anew. Linked with
  * -lcosched.
@@ -48,8 +48,8 @@ extern "C" {
 typedef struct cosched_thread cosched_thread;
 
 /*
- * The calling thread. Has it known to the scheduler at once, if there is one, which the first wait would do otherwise. Never
- * NULL.
+ * The calling thread. Has it known to the scheduler at once, if there is one, which the first wait would do
+ * otherwise. Never NULL.
  */
 cosched_thread *cosched_self(void);
 

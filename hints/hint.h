@@ -4,9 +4,9 @@
  * what is said on the socket over which it gets that page. The library (cosched.c), the BPF side (bpf/hints.bpf.h) and
  * the server (src/hints/) all include this.
  *
- * The socket is of the kind SOCK_SEQPACKET, one connection for each process, which lasts as long as the process wants to
- * be heard. It sends a request for each of its threads and gets an answer to each. The first answer that is no error
- * brings a file descriptor (SCM_RIGHTS): the page, to be mapped shared.
+ * The socket is of the kind SOCK_SEQPACKET, one connection for each process, which lasts as long as the process wants
+ * to be heard. It sends a request for each of its threads and gets an answer to each. The first answer that is no
+ * error brings a file descriptor (SCM_RIGHTS): the page, to be mapped shared.
  */
 #ifndef COSCHED_HINT_H
 #define COSCHED_HINT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The connection of libcosched to the scheduler: how to ask for a thread to be heard (hint.h has the messages). Nothing here
- * knows of threads and pages that there are; cosched.c does.
+ * The connection of libcosched to the scheduler: how to ask for a thread to be heard (hint.h has the messages).
+ * Nothing here knows of threads and pages that there are; cosched.c does.
  */
 #ifndef COSCHED_LINK_H
 #define COSCHED_LINK_H
@@ -16,7 +16,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Connects to the scheduler at @path, which may take @patience_ms for an answer. Returns the socket; -1: there is none. */
+/*
+ * Connects to the scheduler at @path, which may take @patience_ms for an answer. Returns the socket; -1: there is
+ * none.
+ */
 static int link_open(const char *path, long patience_ms)
 {
 	struct timeval patience = { .tv_sec = patience_ms / 1000, .tv_usec = patience_ms % 1000 * 1000 };
@@ -70,8 +73,9 @@ static int link_answer(int fd, int *page)
 }
 
 /*
- * Asks the scheduler at @fd to hear the calling thread, whose hints are at @slot. Returns 0, an error of the scheduler, or
- * -1: there is no answer. The first that is 0 brings the page, into @page, which is the caller's then; else that is -1.
+ * Asks the scheduler at @fd to hear the calling thread, whose hints are at @slot. Returns 0, an error of the
+ * scheduler, or -1: there is no answer. The first that is 0 brings the page, into @page, which is the caller's then;
+ * else that is -1.
  */
 static int link_ask(int fd, unsigned int slot, int *page)
 {

@@ -4,15 +4,16 @@
  *
  *	LD_PRELOAD=libcosched_mpi.so mpirun ...
  *
- * Each MPI function in which a rank waits for others is wrapped in cosched_wait_begin() and cosched_wait_end(), through the
- * second name that the standard gives every function for such uses (PMPI_). What sends alone is left as it is: that is work.
+ * Each MPI function in which a rank waits for others is wrapped in cosched_wait_begin() and cosched_wait_end(),
+ * through the second name that the standard gives every function for such uses (PMPI_). What sends alone is left as
+ * it is: that is work.
  *
  * One file for every MPI. Their handles differ, integers in MPICH and pointers in Open MPI, and so their mpi.h and the
  * types of these functions do. But all arguments of all of them are integers or pointers, and where both travel in
- * registers or stack slots of one size (LP64: x86-64, AArch64 and the like) they can be handed on as what they are, without
- * looking at them. So none of it is needed to build this, and the ranks of both can run with the same library. Fortran's
- * functions, which have pointers alone, are wrapped too, where the compiler puts one underscore behind their names; those of
- * the module mpi_f08 are not.
+ * registers or stack slots of one size (LP64: x86-64, AArch64 and the like) they can be handed on as what they are,
+ * without looking at them. So none of it is needed to build this, and the ranks of both can run with the same
+ * library. Fortran's functions, which have pointers alone, are wrapped too, where the compiler puts one underscore
+ * behind their names; those of the module mpi_f08 are not.
  *
  * The wrapped function is looked for in the whole program first, and then among what the caller was linked with: a
  * Python extension, say, that was loaded on its own.

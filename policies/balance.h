@@ -2,11 +2,11 @@
 /*
  * Balance: which CPU of a node takes a task that waits on another one.
  *
- * A CPU that idles takes whatever waits. Busy ones have to compare: tasks that never sleep, on CPUs whose number does not
- * divide theirs, would stay where they happened to start, and some would have half of a CPU and others a third for good.
- * What is compared is how many tasks a CPU has had to run of late, since those that wait for messages come and go. A
- * difference of one is enough: the one who goes changes sides with the others again and again, and in the long run all
- * have the same.
+ * A CPU that idles takes whatever waits. Busy ones have to compare: tasks that never sleep, on CPUs whose number does
+ * not divide theirs, would stay where they happened to start, and some would have half of a CPU and others a third
+ * for good. What is compared is how many tasks a CPU has had to run of late, since those that wait for messages come
+ * and go. A difference of one is enough: the one who goes changes sides with the others again and again, and in the
+ * long run all have the same.
  *
  * No paper has this; in theirs a node has one CPU.
  */
@@ -30,8 +30,8 @@ static inline u32 cosched_load_next(u32 load, u32 nr)
 }
 
 /*
- * Does a CPU of load @here have less to do than one of load @there? @far: its memory is another one, which is dear for as
- * long as a task stays, so there has to be one task more to be had.
+ * Does a CPU of load @here have less to do than one of load @there? @far: its memory is another one, which is dear
+ * for as long as a task stays, so there has to be one task more to be had.
  */
 static inline int cosched_load_differs(u32 here, u32 there, u32 far)
 {

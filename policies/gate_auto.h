@@ -10,17 +10,17 @@
  *	and once one was denied, only	while T_C < target T_E / N - band
  *
  * and it lasts no longer than up to the upper bound. The band is 2.5% of the share of the last two seconds, but no
- * less than two fifths of a slice: a turn much shorter than a slice wins nothing. Seen as the equalizing gate, h is set for
- * each task and moment, so that a task with half of a CPU may lead by more than one with a tenth, and F is held where
- * the paper's rule lets it drift: for a task that sleeps, whose lag the fair order forgets.
+ * less than two fifths of a slice: a turn much shorter than a slice wins nothing. Seen as the equalizing gate, h is
+ * set for each task and moment, so that a task with half of a CPU may lead by more than one with a tenth, and F is
+ * held where the paper's rule lets it drift: for a task that sleeps, whose lag the fair order forgets.
  *
- * Why it is stable: between two decisions the plant is an integrator. While the task runs, T_C grows by 1 and T_E / N by
- * 1 / N per unit of time; while it does not, T_C stands still. So the error moves towards the band from either side at
- * a rate that does not depend on the past, reaches it and stays in it: an on-off control of a first-order
- * system, which has a limit cycle as wide as the band and cannot build up an oscillation. The delay is a
- * boost in the worst case, and a boost ends at the bound. When competitors come or go, N changes, but not the
- * error: what was used and what was due up to then are what they were, and both go on from there. So there is
- * no transient of F beyond the band, and what the band inherits from the time before is forgotten in some 2 s.
+ * Why it is stable: between two decisions the plant is an integrator. While the task runs, T_C grows by 1 and T_E / N
+ * by 1 / N per unit of time; while it does not, T_C stands still. So the error moves towards the band from either
+ * side at a rate that does not depend on the past, reaches it and stays in it: an on-off control of a first-order
+ * system, which has a limit cycle as wide as the band and cannot build up an oscillation. The delay is a boost in the
+ * worst case, and a boost ends at the bound. When competitors come or go, N changes, but not the error: what was used
+ * and what was due up to then are what they were, and both go on from there. So there is no transient of F beyond the
+ * band, and what the band inherits from the time before is forgotten in some 2 s.
  *
  * Nor is a task boosted that is COSCHED_WINDOW_CREDIT slices ahead of the others in the fair order, which is the
  * equalizing rule with that for h. The order collects a lead with one wait for all of it, and the window may see none:
@@ -80,7 +80,10 @@ static inline u32 gate_auto_allows(const struct cosched_policy *policy, const st
 	return demand->cpu_ns < bound ? COSCHED_REASON_below_target : COSCHED_REASON_above_target;
 }
 
-/* While a boost lasts the share grows too, which is left out: the boost ends a little early, and may be granted again. */
+/*
+ * While a boost lasts the share grows too, which is left out: the boost ends a little early, and may be granted
+ * again.
+ */
 static inline u64 gate_auto_slice(const struct cosched_policy *policy, const struct cosched_demand *demand)
 {
 	u64 upper = gate_auto_upper(policy, demand);

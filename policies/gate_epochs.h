@@ -8,9 +8,10 @@
  * on all nodes at once: the jobs thrash. With epochs the messages of those who stayed behind count for nothing, and
  * B's messages, which carry the newer epoch, draw the others along. So all nodes go from job to job.
  *
- * The price: of two nodes that have counted differently far, one does not hear the other. Beside busy competitors, which
- * send nothing that could bring the counts together, that is half of all meetings. So where another gate asks for later
- * epochs, a node that runs a competitor hears everybody: it has not left one job for another, and cannot be drawn back.
+ * The price: of two nodes that have counted differently far, one does not hear the other. Beside busy competitors,
+ * which send nothing that could bring the counts together, that is half of all meetings. So where another gate asks
+ * for later epochs, a node that runs a competitor hears everybody: it has not left one job for another, and cannot be
+ * drawn back.
  */
 #ifndef COSCHED_GATE_EPOCHS_H
 #define COSCHED_GATE_EPOCHS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Prefetch: at the start of a task's slice its node tells those of its recent correspondents, before it has a message for
- * them, so that they may run by then (thesis 6.2.3, 6.2.6; docs/wire-format.md). Here: the datagram, and which is believed.
+ * Prefetch: at the start of a task's slice its node tells those of its recent correspondents, before it has a message
+ * for them, so that they may run by then (thesis 6.2.3, 6.2.6; docs/wire-format.md). Here: the datagram, and which is
+ * believed.
  *
  *	magic 32 bits			with the version
  *	flow 288 bits			of the connection, from the task that runs to the one that is to: addresses, ports
@@ -10,8 +11,9 @@
  *	zero 16 bits
  *	MAC 64 bits			SipHash-2-4 of all that
  *
- * Each has one effect at most, so one that has been recorded must have none: the times of a node's datagrams increase, and
- * whoever hears one has heard all that are not later. Hence ns, where epochs count in units: a node sends several at once.
+ * Each has one effect at most, so one that has been recorded must have none: the times of a node's datagrams
+ * increase, and whoever hears one has heard all that are not later. Hence ns, where epochs count in units: a node
+ * sends several at once.
  *
  * Without a key nothing is sent, nor is anything believed.
  */
@@ -77,8 +79,8 @@ static inline int cosched_prefetch_decode(struct cosched_prefetch *prefetch, con
 }
 
 /*
- * Is @prefetch to be believed at @tai_ns, which has come from the address @source, of which @newest_ns is the latest time
- * that was believed (0: none)? Not if it speaks for another node, has been heard before, or is of another time.
+ * Is @prefetch to be believed at @tai_ns, which has come from the address @source, of which @newest_ns is the latest
+ * time that was believed (0: none)? Not if it speaks for another node, has been heard before, or is of another time.
  */
 static inline int cosched_prefetch_credible(const struct cosched_prefetch *prefetch, const u32 *source, u64 newest_ns,
 					    u64 tai_ns)

@@ -25,8 +25,8 @@
 #define COSCHED_SPIN_BLOCKING_PAYS 10	/* V, in switches */
 
 /*
- * v as far as the task's own waits tell, in us: the longest, but for the worst tenth, which is two of twenty at most. In
- * one pass, by keeping the three longest: the verifier walks through loops one round at a time.
+ * v as far as the task's own waits tell, in us: the longest, but for the worst tenth, which is two of twenty at most.
+ * In one pass, by keeping the three longest: the verifier walks through loops one round at a time.
  */
 COSCHED_APART u32 spin_adaptive_estimate_us(const struct cosched_wait_history *history COSCHED_NONNULL)
 {
@@ -56,8 +56,8 @@ static inline void spin_adaptive_learn(struct cosched_wait_history *history, u64
 	u64 waited_us = waited_ns / 1000;
 	u32 nr = history->nr_waits;
 	/*
-	 * Any sequence that comes to all places will do, and it has to be the same natively and in BPF. Not by remainder,
-	 * of which the compiler knows that it is below COSCHED_WAIT_SAMPLES and the verifier does not.
+	 * Any sequence that comes to all places will do, and it has to be the same natively and in BPF. Not by
+	 * remainder, of which the compiler knows that it is below COSCHED_WAIT_SAMPLES and the verifier does not.
 	 */
 	u32 place = nr < COSCHED_WAIT_SAMPLES ? nr : ((nr * 2654435761U) >> 16) * COSCHED_WAIT_SAMPLES >> 16;
 

@@ -7,13 +7,14 @@
  * switches and a wake-up, and its peer does the same for the next message; so two processes that are coscheduled, but
  * sleep, spend most of their share on switching.
  *
- * The spin should last as long as a message takes to wake the peer and come back, 2L + 2o + W (Arpaci-Dusseau 3.3): then
- * processes that are coscheduled stay so, and one whose peer is away loses no more than that. A message that comes just
- * too late costs twice what sleeping at once would have, which is too much for a server that waits for milliseconds each
- * time, or for two processes on one CPU, one of which can only answer when the other sleeps. So a spin in vain has the
- * next waits of that task sleep at once: 1, then 3, 7 and so on up to 63 of them, and one that succeeds a quarter of
- * that. Where less than a third of the spins succeed, as over a wire whose round trip takes longer than most spins,
- * hardly any are tried; where more do, few are left out, and two processes that begin to talk soon spin at each wait.
+ * The spin should last as long as a message takes to wake the peer and come back, 2L + 2o + W (Arpaci-Dusseau 3.3):
+ * then processes that are coscheduled stay so, and one whose peer is away loses no more than that. A message that
+ * comes just too late costs twice what sleeping at once would have, which is too much for a server that waits for
+ * milliseconds each time, or for two processes on one CPU, one of which can only answer when the other sleeps. So a
+ * spin in vain has the next waits of that task sleep at once: 1, then 3, 7 and so on up to 63 of them, and one that
+ * succeeds a quarter of that. Where less than a third of the spins succeed, as over a wire whose round trip takes
+ * longer than most spins, hardly any are tried; where more do, few are left out, and two processes that begin to talk
+ * soon spin at each wait.
  */
 #ifndef COSCHED_WAIT_SPIN_H
 #define COSCHED_WAIT_SPIN_H

@@ -4,8 +4,8 @@
  * its CPU, both forgotten exponentially.
  *
  * Every COSCHED_WINDOW_STEP_NS both lose 1 / COSCHED_WINDOW_STEPS of themselves, so the window is that many steps
- * wide, 2 s. After a gap of several steps they lose as many such parts of what there was, which is a little more than one
- * after the other, and spares a loop; after 2 s without a run nothing is left.
+ * wide, 2 s. After a gap of several steps they lose as many such parts of what there was, which is a little more than
+ * one after the other, and spares a loop; after 2 s without a run nothing is left.
  *
  * A task may be behind its share for reasons of its own, such as a peer that is away for a second. What it could then
  * claim all at once is bounded: a share that it has not used by more than COSCHED_WINDOW_CREDIT slices is forgotten.

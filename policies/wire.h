@@ -15,9 +15,9 @@
  * one block of SACK.
  *
  * Epochs that come from afar have to be held against something, or one forged message with the last epoch of all would
- * end their use for good. So here they count in units of time: a spontaneous switch makes the epoch the present one, and
- * one is believed if it is within a minute of the clock. A node that is drawn ahead of its clock by so much stays there
- * until the clock has caught up, for its epochs never go back.
+ * end their use for good. So here they count in units of time: a spontaneous switch makes the epoch the present one,
+ * and one is believed if it is within a minute of the clock. A node that is drawn ahead of its clock by so much stays
+ * there until the clock has caught up, for its epochs never go back.
  *
  * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, epoch, slice and kind; its lower half is
  * what is sent. A message that was recorded can be sent again within the minute, by who can send in the name of its
@@ -208,8 +208,8 @@ static inline u16 cosched_wire_surplus_sum(const u8 *surplus, u32 length, u32 pa
 
 /*
  * Writes what goes behind a datagram to @surplus, which has place for COSCHED_WIRE_SURPLUS_MAX bytes that are zero: the
- * checksum and the option. Returns its length. In front of it go @pad bytes that are zero: one, if the datagram's length
- * is odd.
+ * checksum and the option. Returns its length. In front of it go @pad bytes that are zero: one, if the datagram's
+ * length is odd.
  */
 static inline u32 cosched_wire_surplus_encode(u8 *surplus, u32 pad, const struct cosched_wire_message *message,
 					      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)

@@ -37,7 +37,7 @@ fn demand(cpu: u64, fair: u64) -> cosched_demand {
 fn the_gate_closes_at_the_upper_end_of_the_band_and_opens_at_the_lower() {
     // T_C and T_E / N in ms, the target; the answer at first, after a denial, and the time granted of a slice of 20.
     for (cpu, fair, target, at_first, after_denial, granted) in [
-        // Two fifths of a slice are 8 ms, and so is a twenty-fifth of the share.
+        // Two fifths of a slice are 8 ms, and a fortieth of the share is less.
         (0, 200, 1000, "below_target", "below_target", 20),
         (191, 200, 1000, "below_target", "below_target", 17),
         (192, 200, 1000, "below_target", "above_target", 16),
@@ -45,10 +45,10 @@ fn the_gate_closes_at_the_upper_end_of_the_band_and_opens_at_the_lower() {
         (208, 200, 1000, "above_target", "above_target", 0),
         (900, 200, 1000, "above_target", "above_target", 0),
         // Here the latter is more.
-        (767, 800, 1000, "below_target", "below_target", 20),
-        (768, 800, 1000, "below_target", "above_target", 20),
-        (831, 800, 1000, "below_target", "above_target", 1),
-        (832, 800, 1000, "above_target", "above_target", 0),
+        (779, 800, 1000, "below_target", "below_target", 20),
+        (780, 800, 1000, "below_target", "above_target", 20),
+        (819, 800, 1000, "below_target", "above_target", 1),
+        (820, 800, 1000, "above_target", "above_target", 0),
         // Nothing is due yet.
         (0, 0, 1000, "below_target", "above_target", 8),
         // Half of its share, and twice as much.

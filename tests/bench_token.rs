@@ -243,7 +243,7 @@ fn two_jobs_at_once_have_a_row_each() {
     let out = directory.path().join("summary.json");
     // Without the runs alone: in real time, beside other tests, a baseline may well move.
     let load = ["--scenarios", "spin-2x1-mixed-t2", "--schedulers", "eevdf", "--without-alone"];
-    let args = [&load[..], &["--repeats", "1", "--seconds", "0.5"]].concat();
+    let args = [&load[..], &["--repeats", "1", "--seconds", "2"]].concat();
     let text = succeed(bench(&[&["policies", "--out", out.to_str().unwrap()], args.as_slice()].concat()));
     assert!(text.contains("1 of 2") && text.contains("scenario, all jobs"), "{text}");
 

@@ -33,6 +33,8 @@ const BATCH: usize = 16;
 /// What of a period the thread may have of its CPU: for some hundred prefetches, where the nodes of a job send a few.
 const ALLOWANCE: Duration = Duration::from_millis(2);
 const PERIOD: Duration = Duration::from_millis(40);
+/// So many periods it rests at most: who ends the scheduler waits for it.
+const PERIODS_MAX: u32 = 10;
 /// Longer than what is heard, so that a longer one shows.
 const LONGEST: usize = native::PREFETCH_LENGTH + 1;
 
@@ -146,8 +148,9 @@ impl Budget {
             self.period = now;
             self.had = taken.min(self.had.saturating_add(ALLOWANCE.saturating_mul(periods)));
         }
-        let over = taken.saturating_sub(self.had);
-        if over < ALLOWANCE { Duration::ZERO } else { PERIOD.saturating_sub(now.saturating_sub(self.period)) }
+        let owed = taken.saturating_sub(self.had).as_nanos() / ALLOWANCE.as_nanos();
+        let rest = PERIOD * u32::try_from(owed).map_or(PERIODS_MAX, |periods| periods.min(PERIODS_MAX));
+        rest.saturating_sub(now.saturating_sub(self.period))
     }
 }
 

@@ -132,6 +132,7 @@ pub fn fake_scheduler() -> Owner {
                     drop(answer.send(tap.open(&client, rings, stats, &flag).map_err(|e| format!("{e:#}"))));
                 }
                 Request::Hint(_, answer) => drop(answer.send(Err("it hears no hints".into()))),
+                Request::Freed(..) => {}
                 Request::Stop => break,
             }
         }
