@@ -136,8 +136,7 @@ __noinline int come_back(struct task_struct *p __arg_trusted, struct task_ctx *t
 	become_runnable(p, tctx, cctx, cpu);
 	bound_debts(p, tctx);
 	set_phase(tctx, PHASE_WAITS);
-	if (has_demand(tctx))
-		change_phase(tctx, PHASE_WAITS, phase_message(PHASE_WAITS, answer_to(p, tctx, cctx, now)));
+	is_granted_at_once(p, tctx, cctx, now);
 	return 0;
 }
 

@@ -27,10 +27,7 @@ static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy 
 	u64 slice_ns = cosched_gate_slice(policy, demand), rest_ns = tctx->message_slice_ns;
 	u64 waited_ns = tctx->arrival_ns ? demand->now_ns - tctx->arrival_ns : 0;
 
-	/*
-	 * A message that has waited for longer is of a sender that does not run any more: the answer will have it
-	 * run.
-	 */
+	/* If the message has waited for longer, its sender does not run any more. The answer will have it run. */
 	if (policy->residual_slice && waited_ns < rest_ns && rest_ns - waited_ns < slice_ns)
 		slice_ns = rest_ns - waited_ns;
 	return slice_ns > FAIR_LEAST_SLICE_NS ? slice_ns : FAIR_LEAST_SLICE_NS;
@@ -95,6 +92,17 @@ static u32 answer_to(struct task_struct *p, struct task_ctx *tctx, struct cpu_ct
 	if (!arrivals_demand())
 		return ANSWER_NOT_ASKED;
 	return ask(p, tctx, cctx, now) ? ANSWER_GIVEN : ANSWER_DENIED;
+}
+
+/* Has @p, which comes to a queue, a demand for which it is granted a boost? If so it is in phase GRANTED. */
+static bool is_granted_at_once(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
+{
+	u32 phase = READ_ONCE(tctx->phase), next;
+
+	if (phase != PHASE_WAITS || !arrivals_demand() || !has_demand(tctx))
+		return false;
+	next = phase_message(phase, answer_to(p, tctx, cctx, now));
+	return change_phase(tctx, phase, next) && next == PHASE_GRANTED;
 }
 
 /* Has the task that runs on @cpu make way for one in the queue, unless it is a kernel thread. */
@@ -207,8 +215,8 @@ __noinline int empty_box(s32 cpu)
 }
 
 /*
- * Asks the gate again for the first of those in QUEUE_ASKED. One that it grants a boost now goes to QUEUE_GRANTED,
- * and one that has nothing to ask for goes back to the others.
+ * Asks the gate again for the first tasks in QUEUE_ASKED. A task that is granted a boost now goes to QUEUE_GRANTED. A
+ * task without a demand goes back to its ordinary queue.
  */
 __noinline int ask_again(s32 cpu, u64 now)
 {

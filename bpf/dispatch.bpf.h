@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU runs next: a boosted task, one of a busier CPU, the one that runs already, the first of its queue, or
- * whatever waits on another CPU.
+ * What a CPU runs next. In this order: a boosted task; a task from a busier CPU; the running task, if its turn goes on;
+ * the first task in its own queues; a task that waits on another CPU.
  */
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H

@@ -116,8 +116,8 @@ static bool holds_more(const struct task_ctx *tctx)
 /*
  * Is a message for @tctx waiting at one of the endpoints that it remembers, or does it say that there is one?
  *
- * Not static: the verifier walks through a static function once for each path to each of its callers, and through
- * one that is not only once. With this and ask() static it took minutes to load the scheduler.
+ * Not static: the verifier walks through a static function once for each path to each of its callers, but through a
+ * global function only once. When this function and ask() were static, it took minutes to load the scheduler.
  */
 __noinline bool has_message(const struct task_ctx *tctx __arg_nonnull)
 {

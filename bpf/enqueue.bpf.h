@@ -97,17 +97,6 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 		wake_idle_cpu_for(p);
 }
 
-/* Has @p, which comes to a queue, a message for which it is granted a boost? */
-static bool demands_at_enqueue(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
-{
-	u32 phase = READ_ONCE(tctx->phase), next;
-
-	if (phase != PHASE_WAITS || !arrivals_demand() || !has_demand(tctx))
-		return false;
-	next = phase_message(phase, answer_to(p, tctx, cctx, scx_bpf_now()));
-	return change_phase(tctx, phase, next) && next == PHASE_GRANTED;
-}
-
 /*
  * Has @p run next. A task that wakes goes straight to the CPU's local queue. One that is just being switched
  * out cannot: its successor is already picked, and preempting "the running task" would hit @p itself. It
@@ -128,10 +117,10 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 }
 
 /*
- * A kernel thread runs at once, or as soon as another one that runs is done, or has run until a tick. That one goes
- * on right behind it, and not when it would be its turn again: what waits for it would wait for a whole slice of
- * somebody who only computes. One that has used its slice, or has yielded, has no claim to the next one, and none has
- * while the budget of kernel threads is used up (policies/account.h). Returns false for those.
+ * A kernel thread runs at once. If another kernel thread is running, it waits until that thread is done, or until the
+ * next tick. The preempted thread then goes on right behind it and does not wait for its turn: otherwise whatever needs
+ * it would wait for a whole slice of a task that only computes. Returns false if the kernel thread has to wait for its
+ * turn: it has used its slice, it has yielded, or the budget of kernel threads is used up (policies/account.h).
  */
 static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 enq_flags)
 {
@@ -183,7 +172,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (tctx->leaves && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
 		return;
 	tctx->leaves = 0;
-	if (demands_at_enqueue(p, tctx, cctx))
+	if (is_granted_at_once(p, tctx, cctx, scx_bpf_now()))
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 	else
 		enqueue_fair(p, tctx, cctx, cpu, enq_flags);

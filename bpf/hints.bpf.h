@@ -70,6 +70,15 @@ __noinline bool hints_message(const struct task_ctx *tctx __arg_nonnull)
 	return hint && READ_ONCE(hint->pending);
 }
 
+/* Hints are not heard at @page any more. False if they were not: somebody has been faster. */
+static bool drop_hint(struct task_ctx *tctx, u64 page)
+{
+	if (__sync_val_compare_and_swap(&tctx->hint_page, page, 0) != page)
+		return false;
+	__sync_fetch_and_sub(&hinted_threads, 1);
+	return true;
+}
+
 /* What the loader says of @p, which may be ending meanwhile: nobody else changes where its hints stand. */
 static int change_place(struct task_struct *p, const struct cosched_hint_place *place)
 {
@@ -83,11 +92,7 @@ static int change_place(struct task_struct *p, const struct cosched_hint_place *
 	page = READ_ONCE(tctx->hint_page);
 	if (place->is_over) {
 		/* It may have another one meanwhile. */
-		if (page != place->page || tctx->hint_slot != place->slot ||
-		    __sync_val_compare_and_swap(&tctx->hint_page, page, 0) != page)
-			return -ESRCH;
-		__sync_fetch_and_sub(&hinted_threads, 1);
-		return 0;
+		return page == place->page && tctx->hint_slot == place->slot && drop_hint(tctx, page) ? 0 : -ESRCH;
 	}
 	if (page == HINTS_OVER)
 		return -ESRCH;
@@ -125,9 +130,8 @@ static void check_hint(const struct task_struct *p, struct task_ctx *tctx)
 {
 	u64 page = READ_ONCE(tctx->hint_page);
 
-	if (page && page != HINTS_OVER && tctx->hint_exec != p->self_exec_id &&
-	    __sync_val_compare_and_swap(&tctx->hint_page, page, 0) == page)
-		__sync_fetch_and_sub(&hinted_threads, 1);
+	if (page && page != HINTS_OVER && tctx->hint_exec != p->self_exec_id)
+		drop_hint(tctx, page);
 }
 
 /* The thread of @tctx ends, or the scheduler does. */

@@ -33,11 +33,11 @@
 #define MAX_POLLING	256
 #define MIN_POLLING	96	/* programs in slow languages poll half of the time, and compute between two polls */
 #define MAX_READERS	1024
-#define MAX_CALL_NS	(3 * NSEC_PER_MSEC)	/* a receive that does not sleep is over by then, whatever interrupts it */
+#define MAX_CALL_NS	(3 * NSEC_PER_MSEC)	/* a receive that does not sleep is over by then */
 
 /*
- * Which task was seen to read the socket at an address. One that is lost is seen again, and one that has served goes,
- * lest the next socket at that address find it.
+ * Which task was seen to read the socket at an address. An entry that the map drops is made again at the next look. It
+ * is deleted once it has been used, so that the next socket at that address does not find it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -122,7 +122,7 @@ struct task_ctx {
 	u32 awaits;		/* asleep, or about to be, until a message comes */
 	u64 arrival_ns;		/* when the first message came that found it not running; 0: none */
 	u64 last_boost_ns;
-	u64 granted_ns;		/* how long the boost is to run that it was granted last, or what is left of that */
+	u64 granted_ns;		/* how long its boost is to run, or the rest of it */
 	struct cosched_window window;	/* for the gate "auto" */
 
 	/* What came with the last message from its sender. */

@@ -130,8 +130,8 @@ impl Hands {
     }
 }
 
-/// Keeps a thread that others can wake from having more than [`ALLOWANCE`] in a [`PERIOD`], and what it had when it looked
-/// last. What it has had more than that counts in the next period.
+/// Bounds the CPU time of a thread that others can wake: [`ALLOWANCE`] in a [`PERIOD`]. What the thread has had beyond
+/// that counts in the periods that follow.
 struct Budget {
     /// When the period began, on the clock of the system.
     period: Duration,
