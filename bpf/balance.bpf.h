@@ -23,10 +23,11 @@ static bool share_memory(s32 cpu, s32 other)
 	return numa_of[cpu & (COSCHED_MAX_CPUS - 1)] == numa_of[other & (COSCHED_MAX_CPUS - 1)];
 }
 
-/* At each tick of the CPU. */
-static void note_load(struct cpu_ctx *cctx)
+static u64 load_of(s32 cpu, u64 now)
 {
-	cctx->load = cosched_load_next(cctx->load, cctx->nr_runnable);
+	struct group_on *root = group_on(ROOT_GROUP, cpu);
+
+	return root ? fair_presence(&root->presence, root->order.weight, now) : 0;
 }
 
 /*
@@ -56,16 +57,46 @@ static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 	return best;
 }
 
+/* Where a task would move from and to. */
+struct move_plan {
+	s32 from, to;
+	bool woken;
+};
+
 /*
- * Is a task of @weight in @group no worse off on @cpu than on @other? A global function: its loops are verified once.
+ * Is a task of @weight in @group to move, since it is no worse off there and leaves no more to be done there than here?
+ * A global function: its loops are verified once.
  */
-__noinline int is_no_worse_off(u32 group, u32 weight, s32 cpu, s32 other)
+__noinline int is_to_move(u32 group, u32 weight, struct move_plan *move __arg_nonnull)
 {
+	u64 now = scx_bpf_now(), here = load_of(move->to, now), there = load_of(move->from, now);
 	struct standing standing = {};
 
-	stand(group, weight, 0, other, &standing);
-	return cosched_move_pays(share_of_newcomer(group, weight, cpu),
-				 fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective, root_weight(other)));
+	if (there <= here)
+		return false;
+	stand(group, weight, 0, move->from, &standing);
+	return cosched_load_differs(here, there, standing.effective >> FAIR_WEIGHT_SHIFT, move->woken,
+				    !share_memory(move->from, move->to)) &&
+	       (move->woken || cosched_move_pays(share_of_newcomer(group, weight, move->to),
+				 fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective, root_weight(move->from))));
+}
+
+/*
+ * Where @tctx, which wakes on @prev_cpu while no CPU idles, is to wait: of all CPUs one is looked at, and now and then
+ * only. Who is sent messages stays where those who send them, and the policy, have him run.
+ */
+static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+{
+	struct cpu_ctx *cctx = cpu_ctx_of(prev_cpu);
+	struct move_plan move = { .from = prev_cpu, .to = bpf_get_prandom_u32() % nr_cpu_ids, .woken = true };
+	u64 now = scx_bpf_now();
+
+	if (!cctx || is_gang() || is_known_to_wait(tctx) || (s64)(now - cctx->shed_at) < BALANCE_INTERVAL_NS)
+		return prev_cpu;
+	if (move.to == prev_cpu || is_migration_disabled(p) || !bpf_cpumask_test_cpu(move.to, p->cpus_ptr))
+		return prev_cpu;
+	cctx->shed_at = now;
+	return is_to_move(tctx->group, task_weight(p), &move) ? move.to : prev_cpu;
 }
 
 /*
@@ -82,6 +113,7 @@ static bool has_stayed(const struct task_ctx *tctx, const struct cpu_ctx *cctx, 
 /* Takes a task that waits on the CPU @other, and that is no worse off on @cpu. A global function, as above. */
 __noinline int pull_from(s32 other, s32 cpu)
 {
+	struct move_plan move = { .from = other, .to = cpu };
 	struct cpu_ctx *cctx = cpu_ctx_of(other);
 	u64 now = scx_bpf_now();
 	struct task_struct *p;
@@ -97,7 +129,7 @@ __noinline int pull_from(s32 other, s32 cpu)
 		if (!tctx || !has_stayed(tctx, cctx, now))
 			continue;
 		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
-		    is_held(p, tctx, cpu, now) || !is_no_worse_off(tctx->order_group, tctx->weight, cpu, other))
+		    is_held(p, tctx, cpu, now) || !is_to_move(tctx->order_group, tctx->weight, &move))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
 			tctx->stays_until = now + STAY_NS;
@@ -111,18 +143,14 @@ __noinline int pull_from(s32 other, s32 cpu)
 /* @cpu takes a task from a busier CPU, if there is one. A global function, as above. */
 __noinline int take_from_busier(s32 cpu)
 {
-	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	u64 now = scx_bpf_now(), load = load_of(cpu, now);
 	u32 first, i, queues = 0;
 
-	if (!cctx)
-		return false;
 	first = bpf_get_prandom_u32() % nr_cpu_ids;
 	bpf_for(i, 0, nr_cpu_ids) {
 		s32 other = first + i < nr_cpu_ids ? first + i : first + i - nr_cpu_ids;
-		struct cpu_ctx *busy = other != cpu && is_queued(other) ? cpu_ctx_of(other) : NULL;
 
-		if (!busy || busy->nr_runnable <= cctx->nr_runnable ||
-		    !cosched_load_differs(cctx->load, READ_ONCE(busy->load), !share_memory(cpu, other)))
+		if (other == cpu || !is_queued(other) || load_of(other, now) <= load)
 			continue;
 		if (pull_from(other, cpu))
 			return true;

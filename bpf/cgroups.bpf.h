@@ -18,11 +18,13 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 		/* Should a task of its last owner not have left: the order above, still that owner's, forgets it. */
 		here->order.weight = 0;
 		here->order.weighted_vtime = 0;
+		here->presence.mean = 0;
 		settle_groups(group, cpu, 0, 0, ROOT_GROUP);
 		here->place.vtime = above->order.clock;
 		here->portion.left_ns = 0;
 	}
 	g->parent = parent;
+	g->present = 0;
 	g->limit_seen = 0;
 }
 
@@ -51,7 +53,7 @@ static void add_group(struct cgroup *cgrp, u32 weight)
 			continue;
 		begin_group(key, g, parent_group);
 		g->cgroup = cgrp->kn->id;
-		g->weight = weight ?: FAIR_WEIGHT_DEFAULT;
+		g->weight = weight ? weight * FAIR_WEIGHT_UNIT : FAIR_WEIGHT_DEFAULT;
 		*place = key;
 		return;
 	}
@@ -78,7 +80,7 @@ static void reweigh_group(struct cgroup *cgrp, u32 weight)
 
 	if (!g || g->cgroup != cgrp->kn->id)
 		return;
-	g->weight = weight ?: 1;
+	g->weight = (weight ?: 1) * FAIR_WEIGHT_UNIT;
 	bpf_for(cpu, 0, nr_cpu_ids)
 		settle_groups(group, cpu, 0, 0, ROOT_GROUP);
 }

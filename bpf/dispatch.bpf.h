@@ -14,7 +14,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 			 u64 now)
 {
 	u64 first_key = 0, key;
-	bool others = first_queue(cpu, &first_key) != NR_ORDERED;
+	bool others = first_queue(cctx, cpu, &first_key) != NR_ORDERED;
 	bool asks, granted = false;
 
 	if (is_held_now(prev, tctx, cpu) || (others && is_to_park(tctx, cctx)))
@@ -113,10 +113,10 @@ __noinline int steal(s32 cpu, u64 now)
 }
 
 /* Takes the next in the fair order of @cpu, or whatever waits elsewhere. */
-static void take_next(s32 cpu, u64 now)
+static void take_next(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	u64 key = 0;
-	u32 queue = first_queue(cpu, &key);
+	u32 queue = first_queue(cctx, cpu, &key);
 
 	if (queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, queue), 0))
 		return;
@@ -151,7 +151,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;
 	if (may_take)
-		take_next(cpu, now);
+		take_next(cctx, cpu, now);
 }
 
 #endif

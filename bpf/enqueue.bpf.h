@@ -22,7 +22,9 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, &is_idle);
 	if (!is_idle && wake_flags & SCX_WAKE_FORK)
 		return least_busy(p, cpu);
-	cctx = is_idle && tctx ? cpu_ctx_of(cpu) : NULL;
+	if (!is_idle && tctx)
+		return wake_elsewhere(p, tctx, cpu);
+	cctx = tctx ? cpu_ctx_of(cpu) : NULL;
 	if (cctx)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), 0);
 	return cpu;

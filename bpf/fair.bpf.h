@@ -51,6 +51,7 @@ static void leave_order(struct task_ctx *tctx)
 {
 	struct group_on *on = order_of(tctx);
 	struct cpu_ctx *cctx = cpu_ctx_of(tctx->order_cpu);
+	u64 now = scx_bpf_now();
 
 	if (!is_in_order(tctx) || !on || !cctx)
 		return;
@@ -61,6 +62,7 @@ static void leave_order(struct task_ctx *tctx)
 		return;
 	}
 	bpf_spin_lock(&on->lock);
+	fair_note_presence(&on->presence, on->order.weight, now);
 	fair_leave(&on->order, &tctx->place);
 	bpf_spin_unlock(&on->lock);
 	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0, ROOT_GROUP);
@@ -82,6 +84,7 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	struct group *g = bpf_map_lookup_elem(&groups, &key);
 	u64 slice_ns = current_policy()->slice_ns;
 	s64 lead = is_kthread(p) ? 0 : lead_in_group(tctx);
+	u64 now = scx_bpf_now();
 
 	if (!on || !g)
 		return;
@@ -90,6 +93,7 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	tctx->order_cgroup = g->cgroup;
 	tctx->order_cpu = cpu;
 	bpf_spin_lock(&on->lock);
+	fair_note_presence(&on->presence, on->order.weight, now);
 	tctx->place.vtime = fair_place(&on->order, lead, weight, tctx->held ? FAIR_LEAD_MAX : credit_ns, slice_ns);
 	fair_enter(&on->order, &tctx->place, weight);
 	bpf_spin_unlock(&on->lock);
@@ -221,6 +225,8 @@ __noinline int refresh_last(s32 cpu, u64 now)
 		return 0;
 	cctx->refreshed_at = now;
 	bpf_for(queue, 0, NR_ORDERED) {
+		if (!may_hold(cctx, queue))
+			continue;
 		bpf_for_each(scx_dsq, p, queue_id(cpu, queue), SCX_DSQ_ITER_REV) {
 			struct task_ctx *tctx = task_ctx_of(p);
 

@@ -7,6 +7,9 @@
  * the order above follows from its own order: whoever has changed that looks, under the lock above, whether the place
  * is what it has to be (settle_groups()). In whatever order they come, the last one has seen them all.
  *
+ * What of a group runs on which CPU, each CPU notes for itself. Their sum is made now and then by one of them, whichever
+ * first finds it old: so nothing that all write is touched at a switch, and a group that sleeps costs nothing.
+ *
  * Where it hurts: every switch goes up the tree. A group beyond COSCHED_MAX_GROUPS counts as part of its parent.
  */
 #ifndef COSCHED_GROUPS_BPF_H
@@ -15,6 +18,8 @@
 enum {
 	MAX_DEPTH	= 16,
 	ROOT_GROUP	= 0,
+	SUM_INTERVAL_NS	= 2 * 1000 * 1000,	/* between two parts of a sum over CPUs */
+	SUM_CPUS	= 64,			/* that such a part looks at */
 };
 
 struct group {
@@ -22,6 +27,10 @@ struct group {
 	u32 used;
 	u32 parent;
 	u32 weight;
+	u64 present;		/* what runs in it on all CPUs, by the last sum over them */
+	u64 summed;		/* by the one that is being made, on the CPUs before @sums_cpu */
+	u64 summed_at;		/* when its last part was begun */
+	u64 sums_cpu;
 	u64 limit_seen;		/* limits_version << 32 | the nearest group upwards that had a limit then */
 };
 
@@ -38,6 +47,7 @@ struct group_on {
 	u32 policy_seen;		/* policy_now when its debt was last forgiven */
 	struct cosched_order order;
 	struct cosched_place place;	/* its own, in its parent's order */
+	struct cosched_presence presence;	/* under @lock too */
 	struct cosched_portion portion;	/* of its limit (limits.bpf.h) */
 };
 
@@ -88,7 +98,7 @@ static __always_inline bool find_level(struct level *level, u32 group, s32 cpu)
 
 static u32 task_weight(const struct task_struct *p)
 {
-	return p->scx.weight ?: 1;
+	return (p->scx.weight ?: 1) * FAIR_WEIGHT_UNIT;
 }
 
 /* The sum of the weights at the root of @cpu, of what is runnable there. */
@@ -99,49 +109,127 @@ static u64 root_weight(s32 cpu)
 	return root ? root->order.weight : 0;
 }
 
-/* What @level, whose order has changed or not, is to weigh in the one above. */
-static u64 counts_there(const struct level *level)
+/*
+ * Goes on with the sum of what runs in @group, if it is time. One CPU at a time does, unless it takes it longer than
+ * the interval: then a sum is wrong for once. A global function, as all below that have loops: those are verified once,
+ * and have to return a number.
+ */
+__noinline int sum_presence(u32 group, u64 now)
 {
-	return READ_ONCE(level->here->order.weight) ? level->group->weight : 0;
+	struct group *g = bpf_map_lookup_elem(&groups, &group);
+	u64 sum, at_ns = g ? READ_ONCE(g->summed_at) : 0;
+	u32 cpu, first;
+
+	if (!g || (s64)(now - at_ns) < SUM_INTERVAL_NS || __sync_val_compare_and_swap(&g->summed_at, at_ns, now) != at_ns)
+		return 0;
+	first = g->sums_cpu;
+	sum = first ? g->summed : 0;
+	bpf_for(cpu, first, nr_cpu_ids) {
+		struct group_on *on = group_on(group, cpu);
+
+		if (cpu - first >= SUM_CPUS)
+			break;
+		if (on)
+			sum += fair_presence(&on->presence, on->order.weight, now);
+	}
+	g->summed = sum;
+	g->sums_cpu = first + SUM_CPUS < nr_cpu_ids ? first + SUM_CPUS : 0;
+	if (!g->sums_cpu)
+		WRITE_ONCE(g->present, sum);
+	return 0;
+}
+
+/* With what @group counts on a CPU where it is @here, if its order weighs @weight there. */
+static __always_inline u64 portion_of(const struct group *group, const struct group_on *here, u64 weight, u64 now)
+{
+	return fair_portion(group->weight, weight, fair_presence(&here->presence, here->order.weight, now),
+			    READ_ONCE(group->present));
+}
+
+/* What @level, whose order has changed or not, is to weigh in the one above. */
+static __always_inline u64 counts_there(const struct level *level, u64 now)
+{
+	u64 weight = READ_ONCE(level->here->order.weight);
+
+	return weight ? portion_of(level->group, level->here, weight, now) : 0;
+}
+
+/* Is the place of @level, which is to weigh @weight, as it has to be? */
+static bool is_settled(const struct level *level, u64 weight)
+{
+	u64 counts = level->here->place.weight;
+
+	return !counts == !weight && !fair_portion_differs(counts, weight);
+}
+
+/* Puts the place of @level, whose order has changed, or elsewhere, right in the order above. */
+static __always_inline void settle_level(struct level *level, u64 credit_ns, u64 slice_ns, u64 now)
+{
+	struct cosched_order *above = &level->above->order;
+	struct cosched_place *place = &level->here->place;
+	u32 weight;
+
+	bpf_spin_lock(&level->above->lock);
+	fair_note_presence(&level->above->presence, above->weight, now);
+	weight = counts_there(level, now);
+	if (weight && place->weight) {
+		fair_reweigh(above, place, weight);
+	} else if (weight) {
+		place->vtime = fair_place(above, fair_lead(above, place), weight, credit_ns, slice_ns);
+		fair_enter(above, place, weight);
+	} else if (place->weight) {
+		fair_leave(above, place);
+	}
+	bpf_spin_unlock(&level->above->lock);
 }
 
 /*
- * What runs in @group on @cpu has changed: puts its place in its parent's order right, and so on up. A group that has
- * slept may be behind the others by @credit_ns. Not so those below @held: that group was kept from running, and all in
- * it with it, so among each other they stand as they did. A global function: its loop is verified once. Such a function
- * has to return a number.
+ * What runs in @group on @cpu has changed: puts its place in its parent's order right, and so on up, as far as it makes
+ * a difference. A group that has slept may be behind the others by @credit_ns. Not so those below @held: that group was
+ * kept from running, and all in it with it, so among each other they stand as they did.
  */
 __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, u32 held)
 {
+	u64 now = scx_bpf_now();
 	u32 depth;
 
 	full_barrier();		/* between the change and the look at the place */
 	bpf_for(depth, 0, MAX_DEPTH) {
 		struct level level;
-		u32 weight;
-		s64 lead;
 
 		if (group == held)
 			held = ROOT_GROUP;
-		if (!find_level(&level, group, cpu) || level.here->place.weight == counts_there(&level))
+		if (!find_level(&level, group, cpu))
 			return 0;
-		bpf_spin_lock(&level.above->lock);
-		weight = counts_there(&level);
-		lead = fair_lead(&level.above->order, &level.here->place);
-		if (level.here->place.weight)
-			fair_leave(&level.above->order, &level.here->place);
-		else
-			level.here->place.vtime = fair_place(&level.above->order, lead, weight,
-							     held ? FAIR_LEAD_MAX : credit_ns, slice_ns);
-		if (weight)
-			fair_enter(&level.above->order, &level.here->place, weight);
-		bpf_spin_unlock(&level.above->lock);
+		sum_presence(group, now);
+		if (is_settled(&level, counts_there(&level, now)))
+			return 0;
+		settle_level(&level, held ? FAIR_LEAD_MAX : credit_ns, slice_ns, now);
 		group = level.group->parent;
 	}
 	return 0;
 }
 
-/* Something in @group has run on @cpu for @ran_ns. A global function, as above. */
+/* The same for what has changed of @group, and of those above, on other CPUs: now and then, of the group that runs. */
+__noinline int weigh_groups(u32 group, s32 cpu)
+{
+	u64 now = scx_bpf_now();
+	u32 depth;
+
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct level level;
+
+		if (!find_level(&level, group, cpu))
+			return 0;
+		sum_presence(group, now);
+		if (!is_settled(&level, counts_there(&level, now)))
+			settle_level(&level, 0, 0, now);
+		group = level.group->parent;
+	}
+	return 0;
+}
+
+/* Something in @group has run on @cpu for @ran_ns. */
 __noinline int charge_groups(u32 group, s32 cpu, u64 ran_ns)
 {
 	u32 depth;
@@ -162,7 +250,7 @@ __noinline int charge_groups(u32 group, s32 cpu, u64 ran_ns)
 
 /*
  * Bounds the debts of @group on @cpu and of those above, of which none is left of another policy than @policy, and
- * their credit, to @credit_ns of CPU time. A global function, as above.
+ * their credit, to @credit_ns of CPU time.
  */
 __noinline int bound_groups(u32 group, s32 cpu, u32 policy, u64 credit_ns)
 {
@@ -227,10 +315,13 @@ static void stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *sta
 	standing->effective = standing->effective ?: 1;
 }
 
-/* What of @cpu a task of @weight in @group would have if it came there, in 1 / 2^COSCHED_SHARE_SHIFT. */
+/*
+ * What of @cpu a task of @weight in @group would have if it came there from another CPU, in 1 / 2^COSCHED_SHARE_SHIFT:
+ * its group counts for more there then.
+ */
 static u64 share_of_newcomer(u32 group, u32 weight, s32 cpu)
 {
-	u64 effective = (u64)weight << FAIR_WEIGHT_SHIFT;
+	u64 effective = (u64)weight << FAIR_WEIGHT_SHIFT, more = weight, now = scx_bpf_now();
 	u32 depth;
 
 	for (depth = 0; depth < MAX_DEPTH && group != ROOT_GROUP; depth++) {
@@ -240,13 +331,13 @@ static u64 share_of_newcomer(u32 group, u32 weight, s32 cpu)
 
 		if (!here || !g)
 			break;
-		sum = here->order.weight;
-		counts = here->place.weight ?: g->weight;
-		effective = effective * counts / (sum + weight ?: 1);
-		weight = sum ? 0 : counts;	/* a group that is there already makes no difference further up */
+		sum = here->order.weight + more;
+		counts = portion_of(g, here, sum, now);
+		effective = effective * counts / (sum ?: 1);
+		more = counts > here->place.weight ? counts - here->place.weight : 0;
 		group = g->parent;
 	}
-	return fair_share(1ULL << COSCHED_SHARE_SHIFT, effective, root_weight(cpu) + weight);
+	return fair_share(1ULL << COSCHED_SHARE_SHIFT, effective, root_weight(cpu) + more);
 }
 
 #endif

@@ -76,7 +76,7 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 
 	if (limit_ns)
 		return limit_ns;
-	if (!is_wanted(cpu) && (!cosched_boosts(policy) || scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_PARKED)) <= 0))
+	if (!is_wanted(cctx, cpu) && (!cosched_boosts(policy) || scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_PARKED)) <= 0))
 		return 0;
 	/* A slice that is over before the next tick. */
 	if (cctx->curr_slice_ns < tick_ns() && policy->arrival != COSCHED_ARRIVAL_GANG)
@@ -209,7 +209,7 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	enum look look;
 
 	/* One that spins in a hook sleeps by itself (waits.bpf.h). */
-	if (cctx->spin != SPIN_NONE || !is_wanted(cpu))
+	if (cctx->spin != SPIN_NONE || !is_wanted(cctx, cpu))
 		return;
 	look = look_at(p, tctx, cctx);
 	if (!is_watched(tctx))

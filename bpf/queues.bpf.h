@@ -14,6 +14,10 @@
  * through a queue: a look at tasks that may or may not do goes over a few at most, and leaves the rest to the next
  * look.
  *
+ * Most of them are empty most of the time. The CPU knows which have had something since it last found them empty, or it
+ * would spend more on looking into empty ones than on all the rest of a switch. To put something into a queue of a CPU
+ * takes the lock of that CPU's runqueue, and so does ops.dispatch(): nothing comes in between.
+ *
  * Only ops.dispatch() may move a task from one queue to another. A hook that grants a boost, or that finds a message
  * for a parked task, marks the task and leaves its id in the box of its CPU. The CPU sorts what is in the box before
  * it looks for work. If the box is full the task has to wait for its turn in the fair order: a boost is lost, and no
@@ -50,14 +54,22 @@ static u64 queue_id(s32 cpu, u32 queue)
 	return (u64)queue << 16 | cpu;
 }
 
+/* May there be something in @queue of @cctx's CPU? If not, there is nothing. */
+static bool may_hold(const struct cpu_ctx *cctx, u32 queue)
+{
+	return cctx->filled & 1U << queue;
+}
+
 /* What @cpu runs next in the fair order is at the head of this queue; NR_ORDERED: nothing waits. @key: of that task. */
-static u32 first_queue(s32 cpu, u64 *key)
+static u32 first_queue(struct cpu_ctx *cctx, s32 cpu, u64 *key)
 {
 	u32 queue, first = NR_ORDERED;
 
 	for (queue = 0; queue < NR_ORDERED; queue++) {
-		struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, queue));
+		struct task_struct *p = may_hold(cctx, queue) ? __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, queue)) : NULL;
 
+		if (!p && may_hold(cctx, queue) && !scx_bpf_dsq_nr_queued(queue_id(cpu, queue)))
+			cctx->filled &= ~(1U << queue);
 		if (!p || (first != NR_ORDERED && !vtime_before(p->scx.dsq_vtime, *key)))
 			continue;
 		first = queue;
@@ -67,12 +79,12 @@ static u32 first_queue(s32 cpu, u64 *key)
 }
 
 /* Does anything wait on @cpu for its turn? */
-static bool is_wanted(s32 cpu)
+static bool is_wanted(const struct cpu_ctx *cctx, s32 cpu)
 {
 	u32 queue;
 
 	for (queue = 0; queue < NR_ORDERED; queue++)
-		if (scx_bpf_dsq_nr_queued(queue_id(cpu, queue)) > 0)
+		if (may_hold(cctx, queue) && scx_bpf_dsq_nr_queued(queue_id(cpu, queue)) > 0)
 			return true;
 	return false;
 }
@@ -109,14 +121,23 @@ static bool is_queued(s32 cpu)
 	return READ_ONCE(*queued_word(cpu)) & 1ULL << (cpu & 63);
 }
 
-/* A task has been put into @queue of @cpu, from which others may take it or not. */
-static void note_queued(s32 cpu, u32 queue)
+/* A task has been put into a queue of @cpu from which others may take it. */
+static void note_movable(s32 cpu)
 {
-	if (queue == QUEUE_PINNED || queue >= NR_ORDERED)
-		return;
 	full_barrier();		/* between the queue and the bit, as in note_empty() */
 	if (!is_queued(cpu))
 		__sync_fetch_and_or(queued_word(cpu), 1ULL << (cpu & 63));
+}
+
+/* A task has been put into @queue of @cpu, from which others may take it or not. */
+static void note_queued(s32 cpu, u32 queue)
+{
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+
+	if (cctx)
+		cctx->filled |= 1U << queue;
+	if (queue != QUEUE_PINNED && queue < NR_ORDERED)
+		note_movable(cpu);
 }
 
 static bool has_movable(s32 cpu)
@@ -134,7 +155,7 @@ static void note_empty(s32 cpu)
 	__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
 	full_barrier();
 	if (has_movable(cpu))
-		note_queued(cpu, QUEUE_FREE);
+		note_movable(cpu);
 }
 
 static bool any_queued(void)

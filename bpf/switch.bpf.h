@@ -223,7 +223,10 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	tctx = cctx ? task_ctx_of(p) : NULL;
 	if (!tctx)
 		return;
-	note_load(cctx);
+	if (tctx->order_group != ROOT_GROUP) {
+		advance_share_clock(cctx, tctx->order_cpu, scx_bpf_now());
+		weigh_groups(tctx->order_group, tctx->order_cpu);
+	}
 	start_pulse(tctx, cctx, scx_bpf_task_cpu(p));
 	hear_hints(cctx, scx_bpf_task_cpu(p));
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))

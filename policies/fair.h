@@ -12,6 +12,10 @@
  * A group's vtime outlasts the sleep and the end of its tasks. What these owe stays with it, and its share does not
  * depend on how many of them happen to be runnable.
  *
+ * On a machine of several CPUs a group's weight counts where its tasks are: on each CPU as much of it as runs there of
+ * all that runs in the group, over a few hundredths of a second (fair_portion()). A group does not have more of the
+ * machine by being on many CPUs.
+ *
  * The next to run is chosen over the whole tree. A task's lead says how far it is ahead of all others on its CPU, on
  * the clock of the root: its lead in its group, at the rate at which that group runs, and the group's own
  * (fair_lead_above()). The least lead is next. It is measured when the task begins to wait, and again for the last in
@@ -30,12 +34,15 @@
 
 #include "window.h"
 
-#define FAIR_WEIGHT_DEFAULT	100		/* nice 0, and cpu.weight by default */
-#define FAIR_WEIGHT_SHIFT	10		/* effective weights carry this many fractional bits */
+#define FAIR_WEIGHT_UNIT	16		/* of nice levels and cpu.weight: a group has a part of it on each CPU */
+#define FAIR_WEIGHT_DEFAULT	(100 * FAIR_WEIGHT_UNIT)	/* nice 0, and cpu.weight by default */
+#define FAIR_WEIGHT_SHIFT	6		/* effective weights carry this many fractional bits */
 #define FAIR_WAIT_NS		1000000000ULL	/* in which the others catch up with the furthest ahead */
 #define FAIR_ROUND_NS		1000000000ULL	/* in which all have had a slice */
 #define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter one, or rest of one, is not worth a switch */
 #define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
+#define FAIR_PRESENCE_NS	32000000ULL	/* in which half of what has run in a group on a CPU is forgotten */
+#define FAIR_MEAN_SHIFT		10		/* or it would forget faster the more often it is noted */
 #define FAIR_FEW		8		/* tasks on a CPU */
 #define FAIR_MANY		(1U << 20)	/* more count as so many */
 #define FAIR_LEAD_MAX		(1ULL << 36)	/* a lead beyond is as good as this: 69 s */
@@ -52,6 +59,12 @@ struct cosched_order {
 struct cosched_place {
 	u64 vtime;
 	u64 weight;		/* with which it counts in the order; 0: it is not runnable */
+};
+
+/* How much has run in a group on one CPU of late. It starts as zeroes. */
+struct cosched_presence {
+	u64 mean;		/* of the sum of weights in its order there, as of @at_ns, in 1 / 2^FAIR_MEAN_SHIFT */
+	u64 at_ns;
 };
 
 static inline s64 fair_clamp(s64 value, s64 least, s64 most)
@@ -117,6 +130,29 @@ static inline void fair_move(struct cosched_order *order, struct cosched_place *
 	fair_set_clock(order);
 }
 
+/* How far @place is ahead of the clock of its order; less than 0: behind. */
+static inline s64 fair_lead(const struct cosched_order *order, const struct cosched_place *place)
+{
+	return fair_clamp(place->vtime - order->clock, -(s64)FAIR_LEAD_MAX, FAIR_LEAD_MAX);
+}
+
+/*
+ * @place, which is in the order, counts with @weight from now on. What it is ahead by is so much CPU time as before, so
+ * nobody else's lead changes.
+ */
+static inline void fair_reweigh(struct cosched_order *order, struct cosched_place *place, u32 weight)
+{
+	s64 lead = fair_scale(fair_lead(order, place), place->weight, weight ? weight : 1);
+
+	order->weighted_vtime -= place->weight * place->vtime;
+	order->weight -= place->weight;
+	place->weight = weight ? weight : 1;
+	place->vtime = order->clock + lead;
+	order->weighted_vtime += place->weight * place->vtime;
+	order->weight += place->weight;
+	fair_set_clock(order);
+}
+
 /* How long @ns of CPU time are on the clock of one of @weight. */
 static inline u64 fair_vtime(u64 ns, u64 weight)
 {
@@ -127,12 +163,6 @@ static inline u64 fair_vtime(u64 ns, u64 weight)
 static inline void fair_charge(struct cosched_order *order, struct cosched_place *place, u64 ran_ns)
 {
 	fair_move(order, place, place->vtime + fair_vtime(ran_ns, place->weight));
-}
-
-/* How far @place is ahead of the clock of its order; less than 0: behind. */
-static inline s64 fair_lead(const struct cosched_order *order, const struct cosched_place *place)
-{
-	return fair_clamp(place->vtime - order->clock, -(s64)FAIR_LEAD_MAX, FAIR_LEAD_MAX);
 }
 
 /*
@@ -176,6 +206,52 @@ static inline void fair_bound_credit(struct cosched_order *order, struct cosched
 
 	if ((s64)(least - place->vtime) > 0)
 		fair_move(order, place, least);
+}
+
+/* The mean of @presence as of @now_ns, where the weights have summed up to @weight since it was noted. */
+static inline u64 fair_mean(const struct cosched_presence *presence, u64 weight, u64 now_ns)
+{
+	u64 mean = presence->mean, passed_ns = now_ns > presence->at_ns ? now_ns - presence->at_ns : 0, off;
+
+	weight <<= FAIR_MEAN_SHIFT;
+	off = mean > weight ? mean - weight : weight - mean;
+	off = passed_ns / FAIR_PRESENCE_NS < 32 ? off >> (passed_ns / FAIR_PRESENCE_NS) : 0;
+	off = off * FAIR_PRESENCE_NS / (FAIR_PRESENCE_NS + passed_ns % FAIR_PRESENCE_NS);
+	return mean > weight ? weight + off : weight - off;
+}
+
+/* The same as a sum of weights. */
+static inline u64 fair_presence(const struct cosched_presence *presence, u64 weight, u64 now_ns)
+{
+	return fair_mean(presence, weight, now_ns) >> FAIR_MEAN_SHIFT;
+}
+
+/* Brings @presence up to @now_ns. To be called before the sum of weights changes, with what it was until then. */
+static inline void fair_note_presence(struct cosched_presence *presence, u64 weight, u64 now_ns)
+{
+	if (now_ns <= presence->at_ns)
+		return;
+	presence->mean = fair_mean(presence, weight, now_ns);
+	presence->at_ns = now_ns;
+}
+
+/*
+ * With which part of its @weight a group counts on a CPU where the weights in it sum up to @here, and have of late to
+ * @mean, of @all on all CPUs. A group that has just woken there has not been counted in @all.
+ */
+static inline u64 fair_portion(u64 weight, u64 here, u64 mean, u64 all)
+{
+	u64 most = here > mean ? here : mean;
+
+	all = all > mean ? all - mean + most : most;
+	weight = all ? weight * most / all : weight;
+	return weight ? weight : 1;
+}
+
+/* Is @portion so far from what it was that the order is to know it? */
+static inline int fair_portion_differs(u64 was, u64 portion)
+{
+	return (was > portion ? was - portion : portion - was) > was / 64;
 }
 
 /* What of a CPU, whose weights sum up to @sum, one of @effective weight is to have for @ns of the CPU's time. */

@@ -40,6 +40,26 @@ void cosched_native_fair_leave(struct cosched_order *order, struct cosched_place
 	fair_leave(order, place);
 }
 
+void cosched_native_fair_reweigh(struct cosched_order *order, struct cosched_place *place, u32 weight)
+{
+	fair_reweigh(order, place, weight);
+}
+
+void cosched_native_fair_note_presence(struct cosched_presence *presence, u64 weight, u64 now_ns)
+{
+	fair_note_presence(presence, weight, now_ns);
+}
+
+u64 cosched_native_fair_portion(u64 weight, u64 here, u64 mean, u64 all)
+{
+	return fair_portion(weight, here, mean, all);
+}
+
+int cosched_native_fair_portion_differs(u64 was, u64 portion)
+{
+	return fair_portion_differs(was, portion);
+}
+
 void cosched_native_fair_charge(struct cosched_order *order, struct cosched_place *place, u64 ran_ns)
 {
 	fair_charge(order, place, ran_ns);
@@ -275,14 +295,9 @@ u32 cosched_native_gang_row_at(const struct cosched_policy *policy, u64 tai_ns)
 	return gang_row_at(policy, tai_ns);
 }
 
-u32 cosched_native_load_next(u32 load, u32 nr)
+int cosched_native_load_differs(u64 here, u64 there, u32 weight, int woken, int far)
 {
-	return cosched_load_next(load, nr);
-}
-
-int cosched_native_load_differs(u32 here, u32 there, u32 far)
-{
-	return cosched_load_differs(here, there, far);
+	return cosched_load_differs(here, there, weight, woken, far);
 }
 
 int cosched_native_move_pays(u64 share_here, u64 share_there)

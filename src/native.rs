@@ -11,9 +11,10 @@ use crate::bpf::intf::{self, cosched_candidate as Candidate, cosched_demand as D
 use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window};
 
 pub use fair::{
-    NEW_LOAN, NEW_ORDER, NEW_PLACE, NEW_SHARE_CLOCK, account_advance, account_awaited, account_describe, account_loan,
-    account_share, account_urgent, fair_bound, fair_bound_credit, fair_charge, fair_credit, fair_enter, fair_has_rest,
-    fair_lead, fair_lead_above, fair_lead_ns, fair_leave, fair_place, fair_preempts, fair_slice,
+    NEW_LOAN, NEW_ORDER, NEW_PLACE, NEW_PRESENCE, NEW_SHARE_CLOCK, account_advance, account_awaited, account_describe,
+    account_loan, account_share, account_urgent, fair_bound, fair_bound_credit, fair_charge, fair_credit, fair_enter,
+    fair_has_rest, fair_lead, fair_lead_above, fair_lead_ns, fair_leave, fair_note_presence, fair_place, fair_portion,
+    fair_portion_differs, fair_preempts, fair_reweigh, fair_slice,
 };
 pub use limit::{NEW_LIMIT, NEW_PORTION, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited};
 pub use phase::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
@@ -55,8 +56,7 @@ unsafe extern "C" {
     fn cosched_native_gang_row_at(policy: *const Policy, tai_ns: u64) -> u32;
     fn cosched_native_gang_rest_ns(policy: *const Policy, tai_ns: u64) -> u64;
     fn cosched_native_gang_row_of(policy: *const Policy, job: u64) -> u32;
-    fn cosched_native_load_next(load: u32, nr: u32) -> u32;
-    fn cosched_native_load_differs(here: u32, there: u32, far: u32) -> i32;
+    fn cosched_native_load_differs(here: u64, there: u64, weight: u32, woken: i32, far: i32) -> i32;
     fn cosched_native_move_pays(share_here: u64, share_there: u64) -> i32;
     fn cosched_native_reason_grants(reason: u32) -> i32;
 }
@@ -268,17 +268,11 @@ pub fn gang_rest_ns(policy: &Policy, tai_ns: u64) -> u64 {
     unsafe { cosched_native_gang_rest_ns(policy, tai_ns) }
 }
 
-/// The load of a CPU of that `load` after a tick at which `nr` tasks are runnable there, in 2^-10 tasks (`policies/balance.h`).
-pub fn load_next(load: u32, nr: u32) -> u32 {
+/// Whether a CPU of load `here`, a sum of weights, is to take a task of `weight` that waits on one of load `there`, or has
+/// `woken` there. One that is `far` does not share its memory, and has to have as much more (`policies/balance.h`).
+pub fn load_differs(here: u64, there: u64, weight: u32, woken: bool, far: bool) -> bool {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_load_next(load, nr) }
-}
-
-/// Whether a CPU of load `here` is to take a task that waits on one of load `there`. One that is `far` does not share its
-/// memory, and has to have one task more.
-pub fn load_differs(here: u32, there: u32, far: bool) -> bool {
-    // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_load_differs(here, there, u32::from(far)) != 0 }
+    unsafe { cosched_native_load_differs(here, there, weight, i32::from(woken), i32::from(far)) != 0 }
 }
 
 /// Whether a task that has `share_there` of its CPU may move to one where it would have `share_here`, in 2^-20 CPUs.

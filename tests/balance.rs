@@ -1,64 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the load of a CPU follows the number of its tasks and forgets what comes and goes, and a busy CPU takes a task from
-//! one that has had one more for a while, and from no other.
+//! Claim: a busy CPU takes a task from one that has had one more for a while, and from no other.
 
 use proptest::prelude::*;
-use scx_cosched::native::{self, load_next, move_pays};
+use scx_cosched::bpf::intf::{FAIR_MEAN_SHIFT, FAIR_WEIGHT_DEFAULT};
+use scx_cosched::native::{self, NEW_PRESENCE, move_pays};
 
-/// A task, as loads count.
-const TASK: u32 = 1 << 10;
+/// A task of nice level 0.
+const TASK: u32 = FAIR_WEIGHT_DEFAULT;
+const TICK_NS: u64 = 4_000_000;
 
-/// Of two CPUs that share their memory.
-fn load_differs(here: u32, there: u32) -> bool {
-    native::load_differs(here, there, false)
+/// Of two CPUs that share their memory, for a task that waits.
+fn load_differs(here: u64, there: u64) -> bool {
+    native::load_differs(here, there, TASK, false, false)
 }
 
-fn after(load: u32, ticks: u32, nr: u32) -> u32 {
-    (0..ticks).fold(load, |load, _| load_next(load, nr))
-}
-
-#[test]
-fn a_load_is_the_number_of_tasks_after_a_while() {
-    for nr in [0, 1, 2, 3, 7, 100, 5000] {
-        for start in [0, TASK, 9 * TASK, 6000 * TASK] {
-            let load = after(start, 1000, nr);
-            assert!(load.abs_diff(nr * TASK) < 32, "{nr} tasks, from {start}: {load}");
-        }
-    }
+/// The load of a CPU at each tick, on which so many tasks are runnable between that one and the one before.
+fn loads(nr: impl Fn(u64) -> u64) -> impl Iterator<Item = u64> {
+    let mut presence = NEW_PRESENCE;
+    (1..).map(move |tick| {
+        native::fair_note_presence(&mut presence, nr(tick) * u64::from(TASK), 1_000_000_000 + tick * TICK_NS);
+        presence.mean >> FAIR_MEAN_SHIFT
+    })
 }
 
 #[test]
-fn a_load_loses_a_thirty_second_of_itself_at_each_tick() {
-    assert_eq!(load_next(32 * TASK, 0), 31 * TASK);
-    assert_eq!(load_next(0, 32), TASK);
-}
-
-#[test]
-fn one_task_more_is_noticed_within_a_second_and_not_within_a_tenth() {
-    // Ticks of 4 ms: two CPUs with one and two tasks, one of which changes sides.
-    let differ = (1..=250).find(|&ticks| load_differs(after(2 * TASK, ticks, 1), after(TASK, ticks, 2)));
-    assert!(matches!(differ, Some(25..)), "{differ:?}");
+fn one_task_more_is_noticed_within_a_fifth_of_a_second_and_not_within_a_twentieth() {
+    // Two CPUs with two tasks and one, one of which changes sides.
+    let (here, there) = (loads(|tick| if tick < 250 { 2 } else { 1 }), loads(|tick| if tick < 250 { 1 } else { 2 }));
+    let differ = here.zip(there).skip(250).position(|(here, there)| load_differs(here, there));
+    assert!(matches!(differ, Some(13..=50)), "{differ:?}");
 }
 
 #[test]
 fn who_sleeps_now_and_then_makes_no_difference() {
     // Two CPUs with three tasks each, of which one sleeps half of the time, on one CPU when it does not on the other.
-    let (mut here, mut there) = (3 * TASK, 3 * TASK);
-    for tick in 0..10_000u32 {
-        let asleep = tick / 5 % 2;
-        (here, there) = (load_next(here, 3 - asleep), load_next(there, 2 + asleep));
+    let asleep = |tick: u64| tick / 5 % 2;
+    let both = loads(move |tick| 3 - asleep(tick)).zip(loads(move |tick| 2 + asleep(tick)));
+    for (tick, (here, there)) in both.take(10_000).enumerate().skip(10) {
         assert!(!load_differs(here, there) && !load_differs(there, here), "at tick {tick}: {here}, {there}");
     }
 }
 
 #[test]
-fn a_cpu_that_is_far_has_to_have_one_task_more() {
-    for here in [0, TASK, 5 * TASK] {
-        assert!(native::load_differs(here, here + TASK * 3 / 4, false));
-        assert!(!native::load_differs(here, here + TASK * 3 / 4 - 1, false));
-        assert!(native::load_differs(here, here + TASK * 7 / 4, true));
-        assert!(!native::load_differs(here, here + TASK * 7 / 4 - 1, true));
+fn a_task_is_taken_for_three_quarters_of_it_or_one_when_it_wakes_and_from_afar_for_one_more() {
+    for weight in [1, 15, 1600, 9548 * 16] {
+        for (woken, far, quarters) in [(false, false, 3), (true, false, 1), (false, true, 7), (true, true, 5)] {
+            for here in [0, 1600, 8000] {
+                let there = here + (quarters * u64::from(weight) / 4).max(1);
+                let differs = |there| native::load_differs(here, there, weight, woken, far);
+                assert!(differs(there) && !differs(there - 1), "{weight}, {woken}, {far}");
+            }
+        }
     }
+    assert!(!native::load_differs(1600, 1600, 0, true, false), "nobody goes for nothing");
 }
 
 #[test]
@@ -84,14 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_load_stays_between_what_it_was_and_what_there_is(load in 0..=u32::MAX / 2, nr: u32) {
-        let now = nr.min(1 << 20) << 10;
-        let next = load_next(load, nr);
-        prop_assert!(next >= load.min(now).saturating_sub(1) && next <= load.max(now) + 1, "{load} and {now}: {next}");
-    }
-
-    #[test]
-    fn nobody_takes_from_one_who_takes_from_him(here in 0..=u32::MAX / 2, there in 0..=u32::MAX / 2) {
+    fn nobody_takes_from_one_who_takes_from_him(here: u64, there: u64) {
         prop_assert!(!(load_differs(here, there) && load_differs(there, here)));
     }
 }

@@ -39,7 +39,6 @@ struct Answers {
     row_at: u64,
     rest_ns: u64,
     row_of: u64,
-    load_next: u64,
     load_differs: u64,
     move_pays: u64,
 }
@@ -67,8 +66,8 @@ struct Row {
     message_came: u64,
     time_ns: u64,
     number: u64,
-    load_here: u32,
-    load_there: u32,
+    load_here: u64,
+    load_there: u64,
     share_here: u64,
     share_there: u64,
     answers: Answers,
@@ -102,8 +101,10 @@ impl Row {
             demand.now_ns = self.window.stepped_ns.wrapping_add(random.below(50 * 125_000_000));
         }
         if random.below(2) == 0 {
-            // Three quarters of a task apart, and one task more.
-            let apart = 768 + 1024 * random.below(2) as u32 + random.below(3) as u32 - 1;
+            // What a task waiting or woken makes of a difference, near or far.
+            self.number = 16 + random.below(160_000);
+            let quarters = 1 + 2 * random.below(2) + 4 * random.below(2);
+            let apart = self.number * quarters / 4 + random.below(3) - 1;
             self.load_there = self.load_here.wrapping_add(apart);
         }
         if random.below(2) == 0 {
@@ -113,7 +114,7 @@ impl Row {
     }
 
     fn takes_if_near(&self) -> bool {
-        native::load_differs(self.load_here, self.load_there, false)
+        native::load_differs(self.load_here, self.load_there, self.number as u32, self.share_here % 2 == 1, false)
     }
 }
 
@@ -131,8 +132,8 @@ impl differential::Row for Row {
             message_came: random.below(2),
             time_ns: random.number(),
             number: random.number(),
-            load_here: random.number() as u32,
-            load_there: random.number() as u32,
+            load_here: random.number(),
+            load_there: random.number(),
             share_here: random.number(),
             share_there: random.number(),
             answers: Answers::garbage(random),
@@ -165,8 +166,14 @@ impl differential::Row for Row {
             row_at: native::gang_row_at(&policy, self.time_ns).into(),
             rest_ns: native::gang_rest_ns(&policy, self.time_ns),
             row_of: native::gang_row_of(&policy, self.number).into(),
-            load_next: native::load_next(self.load_here, self.number as u32).into(),
-            load_differs: native::load_differs(self.load_here, self.load_there, self.message_came != 0).into(),
+            load_differs: native::load_differs(
+                self.load_here,
+                self.load_there,
+                self.number as u32,
+                self.share_here % 2 == 1,
+                self.message_came != 0,
+            )
+            .into(),
             move_pays: native::move_pays(self.share_here, self.share_there).into(),
         };
         self
@@ -176,7 +183,7 @@ impl differential::Row for Row {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>() + size_of::<Answers>();
         const TASK: usize = 2 * size_of::<cosched_candidate>() + size_of::<cosched_window>();
         const WAIT: usize = size_of::<cosched_wait_history>() + 4 + 3 * 8;
-        const CPUS: usize = 2 * 4 + 2 * 8;
+        const CPUS: usize = 4 * 8;
         const { assert!(size_of::<Row>() == RULES + TASK + WAIT + CPUS) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
@@ -184,7 +191,7 @@ impl differential::Row for Row {
 
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
         let Answers { slice_ns, begin_ns, spin_ns, goes_on, rank, prefers, parks, .. } = self.answers;
-        let Answers { load_next, load_differs, move_pays, .. } = self.answers;
+        let Answers { load_differs, move_pays, .. } = self.answers;
         let first_asked = cosched_demand { denied: 0, ..self.demand };
         let baseline = cosched_policy { spin: 2, ..self.policy };
         let (window, was) = (&self.window, &before.window);
@@ -215,8 +222,6 @@ impl differential::Row for Row {
             ("have no rank", rank == 0),
             ("park", parks > 0),
             ("do not park", parks == 0),
-            ("have a load that grows", load_next > self.load_here.into()),
-            ("have a load that falls", load_next < self.load_here.into()),
             ("take from a near CPU", load_differs > 0 && self.message_came == 0),
             ("take from a far CPU", load_differs > 0 && self.message_came > 0),
             ("take from near CPUs only", load_differs == 0 && self.takes_if_near()),

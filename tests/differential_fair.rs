@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use differential::assert_alike;
 use random::Random;
 use rules::{cosched_demand, cosched_policy};
-use scx_cosched::bpf::intf::{cosched_loan, cosched_order, cosched_place, cosched_share_clock};
+use scx_cosched::bpf::intf::{cosched_loan, cosched_order, cosched_place, cosched_presence, cosched_share_clock};
 use scx_cosched::native;
 
 #[path = "common/differential.rs"]
@@ -30,6 +30,7 @@ struct Row {
     order: cosched_order,
     waits: cosched_place,
     comes: cosched_place,
+    presence: cosched_presence,
     clock: cosched_share_clock,
     loan: cosched_loan,
     urgent: cosched_loan,
@@ -41,7 +42,7 @@ struct Row {
     weight: u32,
     nr: u32,
     flag: u64,
-    answers: [u64; 9],
+    answers: [u64; 11],
 }
 
 impl differential::Row for Row {
@@ -62,6 +63,7 @@ impl differential::Row for Row {
             order,
             waits,
             comes,
+            presence: cosched_presence { mean: number(1 << 20), at_ns },
             clock: cosched_share_clock { ns: number(1 << 50), at_ns },
             loan: cosched_loan { ahead_ns: number(1 << 30), starving: number(2) as u32, reserved: 0 },
             urgent: cosched_loan { ahead_ns: number(1 << 26), starving: number(2) as u32, reserved: 0 },
@@ -73,7 +75,7 @@ impl differential::Row for Row {
             weight: number(10_000) as u32,
             nr: number(10_000) as u32,
             flag: number(2),
-            answers: [0; 9],
+            answers: [0; 11],
             policy: random.policy(),
             demand: random.demand(),
         }
@@ -92,10 +94,14 @@ impl differential::Row for Row {
             native::fair_preempts(lead, sum, nr).into(),
             native::account_share(ns, effective),
             native::account_awaited(ns, effective, sum),
+            native::fair_portion(weight.into(), sum, self.presence.mean, effective),
+            native::fair_portion_differs(sum, weight.into()).into(),
         ];
+        native::fair_note_presence(&mut self.presence, sum, now_ns);
         comes.vtime = native::fair_place(order, lead, weight, ns, now_ns);
         native::fair_enter(order, comes, weight);
         native::fair_charge(order, comes, ns);
+        native::fair_reweigh(order, comes, nr);
         native::fair_bound(order, comes, flag);
         native::fair_bound_credit(order, &mut self.waits, now_ns);
         native::fair_leave(order, &mut self.waits);
@@ -108,13 +114,13 @@ impl differential::Row for Row {
 
     fn bytes(&mut self) -> &mut [u8] {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>();
-        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 9 * 8) };
+        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 11 * 8) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
-        let [_, _, _, slice_ns, _, has_rest, preempts, ..] = self.answers;
+        let [_, _, _, slice_ns, _, has_rest, preempts, _, _, portion, differs] = self.answers;
         vec![
             ("have a slice cut", slice_ns < self.ns),
             ("have a whole slice", slice_ns == self.ns),
@@ -122,6 +128,10 @@ impl differential::Row for Row {
             ("have none", has_rest == 0),
             ("preempt", preempts > 0),
             ("do not preempt", preempts == 0),
+            ("count with a part", portion < u64::from(self.weight)),
+            ("count in whole", portion == u64::from(self.weight)),
+            ("are to be told", differs > 0),
+            ("are as they were", differs == 0),
             ("lose credit", self.waits.vtime != before.waits.vtime),
             ("keep credit", self.waits.vtime == before.waits.vtime),
             ("starve", self.loan.starving > before.loan.starving),

@@ -6,8 +6,9 @@
 
 use random::Random;
 use rules::cosched_policy;
-use scx_cosched::bpf::intf::{FAIR_LEAST_SLICE_NS, FAIR_ROUND_NS, FAIR_WAIT_NS, cosched_order, cosched_place};
-use scx_cosched::native::{self, NEW_ORDER, NEW_PLACE};
+use scx_cosched::bpf::intf::{FAIR_LEAST_SLICE_NS, FAIR_MEAN_SHIFT, FAIR_PRESENCE_NS, FAIR_ROUND_NS, FAIR_WAIT_NS};
+use scx_cosched::bpf::intf::{FAIR_WEIGHT_SHIFT, FAIR_WEIGHT_UNIT, cosched_order, cosched_place};
+use scx_cosched::native::{self, NEW_ORDER, NEW_PLACE, NEW_PRESENCE};
 use scx_cosched::sim::policy::NOTHING;
 
 #[path = "common/random.rs"]
@@ -66,12 +67,16 @@ impl Cpu {
         Cpu { groups: vec![root], tasks: Vec::new(), runs: None, now_ns: 0 }
     }
 
+    /// A group of this weight, as of cpu.weight.
     fn group(&mut self, parent: usize, weight: u32) -> usize {
+        let weight = weight * FAIR_WEIGHT_UNIT;
         self.groups.push(Group { order: NEW_ORDER, place: NEW_PLACE, weight, parent });
         self.groups.len() - 1
     }
 
+    /// A task of this weight, 100 being that of nice level 0.
     fn task(&mut self, group: usize, weight: u32, habit: Habit) -> usize {
+        let weight = weight * FAIR_WEIGHT_UNIT;
         self.tasks.push(Task {
             place: NEW_PLACE,
             weight,
@@ -123,7 +128,7 @@ impl Cpu {
         let task = &self.tasks[task];
         let mut group = task.group;
         let mut lead = native::fair_lead(&self.groups[group].order, &task.place);
-        let mut effective = u64::from(task.weight) << 10;
+        let mut effective = u64::from(task.weight) << FAIR_WEIGHT_SHIFT;
         while group != ROOT {
             let Group { order, place, parent, .. } = &self.groups[group];
             lead = native::fair_lead_above(lead, order, place.weight)
@@ -354,5 +359,63 @@ fn in_a_crowd_all_have_a_turn_within_two_rounds() {
         let longest_ns = cpu.tasks.iter().map(|task| task.longest_wait_ns).max().unwrap();
         assert!(longest_ns <= 2 * FAIR_ROUND_NS as u64, "{crowd}: {} ms", longest_ns / MS);
         assert!(cpu.tasks.iter().all(|task| task.slice_ns >= FAIR_LEAST_SLICE_NS.into()));
+    }
+}
+
+#[test]
+fn a_group_has_its_weight_once_on_all_cpus_together() {
+    let mut random = Random::new(21);
+    for _ in 0..1000 {
+        let cpus: Vec<u64> = (0..1 + random.below(64)).map(|_| random.below(5) * 1600).collect();
+        let all: u64 = cpus.iter().sum();
+        let portions: u64 =
+            cpus.iter().filter(|&&it| it > 0).map(|&here| native::fair_portion(1600, here, here, all)).sum();
+        let exact = if all > 0 { 1600 } else { 0 };
+        assert!(portions <= exact && portions + cpus.len() as u64 >= exact, "{portions} on {cpus:?}");
+    }
+    // One that wakes on a CPU where it has not been counted, beside as much elsewhere, has half of its weight there.
+    assert_eq!(native::fair_portion(1600, 1600, 0, 1600), 800);
+    // One that was there until now, and is not elsewhere, has all of it at once; and no group has nothing.
+    assert_eq!(native::fair_portion(1600, 1600, 1200, 1200), 1600);
+    assert_eq!(native::fair_portion(16, 16, 16, 1 << 30), 1);
+}
+
+#[test]
+fn presence_is_half_forgotten_in_its_time_however_often_it_is_noted() {
+    for steps in [1, 4, 64, 1000, 30_000] {
+        let mut presence = NEW_PRESENCE;
+        native::fair_note_presence(&mut presence, 1600, 100 * SEC);
+        assert_eq!(presence.mean >> FAIR_MEAN_SHIFT, 1600);
+        for step in 1..=steps {
+            let passed_ns = u64::from(FAIR_PRESENCE_NS) * step / steps;
+            native::fair_note_presence(&mut presence, 0, 100 * SEC + passed_ns);
+        }
+        let mean = presence.mean >> FAIR_MEAN_SHIFT;
+        assert!((575..=800).contains(&mean), "{mean} after {steps} steps");
+        native::fair_note_presence(&mut presence, 1600, 100 * SEC);
+        assert_eq!(presence.at_ns, 100 * SEC + u64::from(FAIR_PRESENCE_NS), "time does not go back");
+        native::fair_note_presence(&mut presence, 0, 102 * SEC);
+        assert_eq!(presence.mean, 0);
+    }
+}
+
+#[test]
+fn a_group_of_another_weight_is_ahead_by_as_much_time_as_before() {
+    let mut random = Random::new(22);
+    for _ in 0..1000 {
+        let mut order = NEW_ORDER;
+        let mut places = [NEW_PLACE; 3];
+        for place in &mut places {
+            place.vtime = random.below(100 * MS);
+            native::fair_enter(&mut order, place, 1 + random.below(10_000) as u32);
+        }
+        let [mut changed, other, _] = places;
+        let (was, others) = (changed.weight as f64, native::fair_lead(&order, &other));
+        let lead = native::fair_lead(&order, &changed) as f64;
+        let weight = 1 + random.below(10_000) as u32;
+        native::fair_reweigh(&mut order, &mut changed, weight);
+        let off = native::fair_lead(&order, &changed) as f64 * f64::from(weight) - lead * was;
+        assert!(off.abs() <= 4.0 * (f64::from(weight) + was), "off by {off}");
+        assert!((native::fair_lead(&order, &other) - others).abs() <= 4, "the others stay");
     }
 }

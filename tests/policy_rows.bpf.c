@@ -36,7 +36,6 @@ struct policy_answers {
 	u64 row_at;
 	u64 rest_ns;
 	u64 row_of;
-	u64 load_next;
 	u64 load_differs;
 	u64 move_pays;
 };
@@ -51,7 +50,7 @@ struct policy_row {
 	u64 message_came;		/* at the end of that wait; or: the other CPU is far */
 	u64 time_ns;			/* a wait took as long, the last arrival was as long ago, or it is as late */
 	u64 number;			/* of a node, of a job, of runnable tasks */
-	u32 load_here, load_there;	/* of two CPUs */
+	u64 load_here, load_there;	/* of two CPUs */
 	u64 share_here, share_there;	/* of a task, on those */
 	struct policy_answers answers;
 };
@@ -88,8 +87,8 @@ int decide_row(struct policy_row *context)
 	answers->row_at = gang_row_at(policy, row.time_ns);
 	answers->rest_ns = gang_rest_ns(policy, row.time_ns);
 	answers->row_of = gang_row_of(policy, row.number);
-	answers->load_next = cosched_load_next(row.load_here, row.number);
-	answers->load_differs = cosched_load_differs(row.load_here, row.load_there, row.message_came != 0);
+	answers->load_differs = cosched_load_differs(row.load_here, row.load_there, row.number, row.share_here & 1,
+						      row.message_came != 0);
 	answers->move_pays = cosched_move_pays(row.share_here, row.share_there);
 
 	context->history = row.history;
@@ -104,6 +103,7 @@ struct fair_row {
 	struct cosched_demand demand;
 	struct cosched_order order;
 	struct cosched_place waits, comes;	/* one that is in the order, and one that is not */
+	struct cosched_presence presence;
 	struct cosched_share_clock clock;
 	struct cosched_loan loan;
 	struct cosched_loan urgent;
@@ -111,10 +111,25 @@ struct fair_row {
 	u64 ns, effective, sum, now_ns;
 	u32 weight, nr;
 	u64 flag;
-	u64 answers[9];
+	u64 answers[11];
 };
 
 static struct fair_row fair;
+
+/* Global functions: verified for themselves, or the paths through all rules were too many. */
+__noinline int weigh_group(void)
+{
+	fair.answers[9] = fair_portion(fair.weight, fair.sum, fair.presence.mean, fair.effective);
+	fair.answers[10] = fair_portion_differs(fair.sum, fair.weight);
+	fair_note_presence(&fair.presence, fair.sum, fair.now_ns);
+	return 0;
+}
+
+__noinline int reweigh(void)
+{
+	fair_reweigh(&fair.order, &fair.comes, fair.nr);
+	return 0;
+}
 
 SEC("syscall")
 int fair_row(struct fair_row *context)
@@ -131,9 +146,11 @@ int fair_row(struct fair_row *context)
 	answers[6] = fair_preempts(fair.lead, fair.sum, fair.nr);
 	answers[7] = account_share(fair.ns, fair.effective);
 	answers[8] = account_awaited(fair.ns, fair.effective, fair.sum);
+	weigh_group();
 	fair.comes.vtime = fair_place(&fair.order, fair.lead, fair.weight, fair.ns, fair.now_ns);
 	fair_enter(&fair.order, &fair.comes, fair.weight);
 	fair_charge(&fair.order, &fair.comes, fair.ns);
+	reweigh();
 	fair_bound(&fair.order, &fair.comes, fair.flag != 0);
 	fair_bound_credit(&fair.order, &fair.waits, fair.now_ns);
 	fair_leave(&fair.order, &fair.waits);

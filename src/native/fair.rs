@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The fair order and its accounts as native functions (`policies/fair.h`, `policies/account.h`).
 
+use crate::bpf::intf::cosched_share_clock as ShareClock;
 use crate::bpf::intf::{cosched_demand as Demand, cosched_loan as Loan, cosched_order as Order};
-use crate::bpf::intf::{cosched_place as Place, cosched_policy as Policy, cosched_share_clock as ShareClock};
+use crate::bpf::intf::{cosched_place as Place, cosched_policy as Policy, cosched_presence as Presence};
 
 unsafe extern "C" {
     fn cosched_native_fair_enter(order: *mut Order, place: *mut Place, weight: u32);
     fn cosched_native_fair_leave(order: *mut Order, place: *mut Place);
+    fn cosched_native_fair_reweigh(order: *mut Order, place: *mut Place, weight: u32);
+    fn cosched_native_fair_note_presence(presence: *mut Presence, weight: u64, now_ns: u64);
+    fn cosched_native_fair_portion(weight: u64, here: u64, mean: u64, all: u64) -> u64;
+    fn cosched_native_fair_portion_differs(was: u64, portion: u64) -> i32;
     fn cosched_native_fair_charge(order: *mut Order, place: *mut Place, ran_ns: u64);
     fn cosched_native_fair_bound(order: *mut Order, place: *mut Place, forgives: i32);
     fn cosched_native_fair_bound_credit(order: *mut Order, place: *mut Place, credit_ns: u64);
@@ -30,6 +35,8 @@ unsafe extern "C" {
 pub const NEW_ORDER: Order = Order { weight: 0, weighted_vtime: 0, clock: 0 };
 /// Of one that is not runnable.
 pub const NEW_PLACE: Place = Place { vtime: 0, weight: 0 };
+/// Of a group that has never run there.
+pub const NEW_PRESENCE: Presence = Presence { mean: 0, at_ns: 0 };
 /// At time 0.
 pub const NEW_SHARE_CLOCK: ShareClock = ShareClock { ns: 0, at_ns: 0 };
 /// Nothing was borrowed.
@@ -46,6 +53,31 @@ pub fn fair_enter(order: &mut Order, place: &mut Place, weight: u32) {
 pub fn fair_leave(order: &mut Order, place: &mut Place) {
     // SAFETY: changes its arguments.
     unsafe { cosched_native_fair_leave(order, place) }
+}
+
+/// `place`, which is in the order, counts with this weight from now on, of which 0 counts as 1.
+pub fn fair_reweigh(order: &mut Order, place: &mut Place, weight: u32) {
+    // SAFETY: changes its arguments.
+    unsafe { cosched_native_fair_reweigh(order, place, weight) }
+}
+
+/// Brings `presence` up to `now_ns`, among weights that summed up to `weight` until then.
+pub fn fair_note_presence(presence: &mut Presence, weight: u64, now_ns: u64) {
+    // SAFETY: changes its first argument.
+    unsafe { cosched_native_fair_note_presence(presence, weight, now_ns) }
+}
+
+/// With which part of its `weight` a group counts on a CPU where the weights in it sum up to `here`, and have of late to
+/// `mean`, of `all` on all CPUs: 1 to `weight`.
+pub fn fair_portion(weight: u64, here: u64, mean: u64, all: u64) -> u64 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_fair_portion(weight, here, mean, all) }
+}
+
+/// Whether a portion is so far from what it was that the order is to know it.
+pub fn fair_portion_differs(was: u64, portion: u64) -> bool {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_fair_portion_differs(was, portion) != 0 }
 }
 
 /// Something of `place`, which is in the order, has run for `ran_ns`.

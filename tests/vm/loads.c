@@ -5,6 +5,7 @@
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
 //                                 is, us
+//   loads part US PERIOD_US       computes for so much of each period, for ever. Who is late begins at once
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
 //   loads threads N               N threads that compute, for ever. Says "ready" when all of them do
 //   loads exits N MIB             N processes, each with so much memory, are killed at once. Prints how long it takes until they
@@ -146,6 +147,20 @@ static void wake(int64_t ns, int64_t seconds)
 	}
 	qsort(late, n, sizeof(*late), compare);
 	printf("%ld %ld\n", (long)(late[n / 2] / NS_PER_US), (long)(late[n * 99 / 100] / NS_PER_US));
+}
+
+static void part(int64_t ns, int64_t period_ns)
+{
+	int64_t next = now();
+
+	for (;;) {
+		compute(ns);
+		next += period_ns;
+		if (next > now())
+			sleep_until(next);
+		else
+			next = now();
+	}
 }
 
 // Never returns.
@@ -450,6 +465,8 @@ int main(int count, char **args)
 		token(N(2), N(3) * NS_PER_US);
 	else if (!strcmp(what, "wake"))
 		wake(N(2) * NS_PER_MS, N(3));
+	else if (!strcmp(what, "part"))
+		part(N(2) * NS_PER_US, N(3) * NS_PER_US);
 	else if (!strcmp(what, "crowd"))
 		crowd(N(2), N(3));
 	else if (!strcmp(what, "threads"))

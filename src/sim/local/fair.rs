@@ -13,7 +13,8 @@ use crate::native;
 use crate::sim::policy::NOTHING;
 
 const TICK_NS: u64 = 1_000_000;
-const WEIGHT: u32 = intf::FAIR_WEIGHT_DEFAULT;
+/// Of each task.
+pub const WEIGHT: u32 = intf::FAIR_WEIGHT_DEFAULT;
 /// Of each task, in the unit of effective weights.
 pub const EFFECTIVE: u64 = (WEIGHT as u64) << intf::FAIR_WEIGHT_SHIFT;
 

@@ -10,7 +10,7 @@ mod levels;
 mod round_robin;
 mod svr4;
 
-pub use fair::{EFFECTIVE, Fair};
+pub use fair::{EFFECTIVE, Fair, WEIGHT};
 pub use feedback::Feedback;
 pub use round_robin::RoundRobin;
 pub use svr4::Svr4;

@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::model::{Cpu, Shared};
 use super::task::Park;
 use crate::native;
-use crate::sim::local::{EFFECTIVE, LocalScheduler};
+use crate::sim::local::{EFFECTIVE, LocalScheduler, WEIGHT};
 use crate::sim::node::Mode;
 
 /// How often a busy CPU looks for a busier one, at the average (`bpf/balance.bpf.h`).
@@ -76,9 +76,8 @@ impl Shared<'_> {
             return;
         }
         cpu.balance_ns = now_ns + BALANCE_INTERVAL_NS / 2 + self.looks.below(BALANCE_INTERVAL_NS);
-        let (load, runnable) = (cpu.load, cpu.node.local.nr_runnable());
-        let is_busier =
-            |cpu: &Cpu| cpu.node.local.nr_runnable() > runnable && native::load_differs(load, cpu.load, false);
+        let load = cpu.load();
+        let is_busier = |cpu: &Cpu| native::load_differs(load, cpu.load(), WEIGHT, false, false);
         let first = |cpu: usize| {
             let mut waiting = self.cpus[cpu].node.local.queue().iter();
             let task = |slot: u32| &self.tasks[self.place_of(cpu, slot)];

@@ -8,7 +8,7 @@
 use super::program::Pattern;
 use super::task::{Step, Task};
 use super::{Setup, is_gang};
-use crate::bpf::intf::{cosched_loan, cosched_policy, cosched_share_clock};
+use crate::bpf::intf::{FAIR_MEAN_SHIFT, cosched_loan, cosched_policy, cosched_presence, cosched_share_clock};
 use crate::native;
 use crate::sim::engine::{Lane, Model, Queue};
 use crate::sim::local::Fair;
@@ -63,14 +63,21 @@ pub struct Cpu {
     pub epoch: u64,
     /// Whose turn that is.
     pub epoch_slot: Option<u32>,
-    /// How many were of late (`policies/balance.h`).
-    pub load: u32,
+    /// What weight was runnable of late (`policies/balance.h`).
+    pub presence: cosched_presence,
     /// When the CPU looks for a busier one next, in ns.
     pub balance_ns: u64,
     /// What the share of each has been so far.
     pub shares: cosched_share_clock,
     /// Gang: what its clock says at time 0.
     pub tai_ns: u64,
+}
+
+impl Cpu {
+    /// What weight was runnable of late, at the last tick.
+    pub fn load(&self) -> u64 {
+        self.presence.mean >> FAIR_MEAN_SHIFT
+    }
 }
 
 /// All that there is.
@@ -216,7 +223,7 @@ fn cpu(setup: &Setup, node: u32, skew_ns: u64) -> Cpu {
         loan: native::NEW_LOAN,
         epoch: 0,
         epoch_slot: None,
-        load: 0,
+        presence: native::NEW_PRESENCE,
         balance_ns: 0,
         shares: native::NEW_SHARE_CLOCK,
         tai_ns: TAI_NS - setup.faults.skew_ns / 2 + skew_ns,
