@@ -27,7 +27,7 @@ static u64 load_of(s32 cpu, u64 now)
 {
 	struct group_on *root = group_on(ROOT_GROUP, cpu);
 
-	return root ? fair_presence(&root->presence, root->order.weight, now) : 0;
+	return root ? fair_load(fair_presence(&root->presence, fair_room(root->order.weight), now)) : 0;
 }
 
 /*

@@ -62,7 +62,7 @@ static void leave_order(struct task_ctx *tctx)
 		return;
 	}
 	bpf_spin_lock(&on->lock);
-	fair_note_presence(&on->presence, on->order.weight, now);
+	note_presence(on, tctx->order_group, now);
 	fair_leave(&on->order, &tctx->place);
 	bpf_spin_unlock(&on->lock);
 	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0, ROOT_GROUP);
@@ -93,7 +93,7 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	tctx->order_cgroup = g->cgroup;
 	tctx->order_cpu = cpu;
 	bpf_spin_lock(&on->lock);
-	fair_note_presence(&on->presence, on->order.weight, now);
+	note_presence(on, key, now);
 	tctx->place.vtime = fair_place(&on->order, lead, weight, tctx->held ? FAIR_LEAD_MAX : credit_ns, slice_ns);
 	fair_enter(&on->order, &tctx->place, weight);
 	bpf_spin_unlock(&on->lock);

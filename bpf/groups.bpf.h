@@ -109,6 +109,14 @@ static u64 root_weight(s32 cpu)
 	return root ? root->order.weight : 0;
 }
 
+/* Call under the lock of @on, of @group, before its order changes. */
+static __always_inline void note_presence(struct group_on *on, u32 group, u64 now)
+{
+	u64 weight = on->order.weight;
+
+	fair_note_presence(&on->presence, group == ROOT_GROUP ? fair_room(weight) : weight, now);
+}
+
 /*
  * Goes on with the sum of what runs in @group, if it is time. One CPU at a time does, unless it takes it longer than
  * the interval: then a sum is wrong for once. A global function, as all below that have loops: those are verified once,
@@ -170,7 +178,7 @@ static __always_inline void settle_level(struct level *level, u64 credit_ns, u64
 	u32 weight;
 
 	bpf_spin_lock(&level->above->lock);
-	fair_note_presence(&level->above->presence, above->weight, now);
+	note_presence(level->above, level->group->parent, now);
 	weight = counts_there(level, now);
 	if (weight && place->weight) {
 		fair_reweigh(above, place, weight);

@@ -4,8 +4,8 @@
  *
  * A CPU that idles takes whatever waits. Busy ones have to compare: tasks that never sleep, on CPUs whose number does
  * not divide theirs, would stay where they happened to start, and some would have half of a CPU and others a third
- * for good. What is compared is what weight has been runnable on a CPU of late (struct cosched_presence, policies/fair.h),
- * since those that wait for messages come and go. A difference of the one who goes is enough: he changes sides with the
+ * for good. What is compared is how much room there was on a CPU of late (fair_room()), as the weight that leaves so
+ * much, since those that wait for messages come and go. A difference of the one who goes is enough: he changes sides with the
  * others again and again, and in the long run all have the same.
  *
  * One that sleeps often is seldom found waiting. He looks himself now and then, when he wakes. What he brings along is
@@ -18,7 +18,8 @@
 
 #include "policy.h"
 
-#define COSCHED_LOAD_QUARTERS	3	/* of a task's weight: the mean of one more comes that close soon */
+#define COSCHED_LOAD_EIGHTHS	6	/* of a task's weight: the mean of one more comes that close soon */
+#define COSCHED_WAKE_EIGHTHS	2	/* the same of one that sleeps often */
 #define COSCHED_SHARE_SHIFT	20	/* shares are in 1 / 2^20 of a CPU */
 
 /*
@@ -28,9 +29,9 @@
  */
 static inline int cosched_load_differs(u64 here, u64 there, u32 weight, int woken, int far)
 {
-	u64 quarters = (woken ? 1 : COSCHED_LOAD_QUARTERS) + (far ? 4 : 0);
+	u64 eighths = (woken ? COSCHED_WAKE_EIGHTHS : COSCHED_LOAD_EIGHTHS) + (far ? 8 : 0);
 
-	return there > here && there - here >= weight * quarters / 4;
+	return there > here && there - here >= weight * eighths / 8;
 }
 
 /* Is a task whose share is @share_there of its CPU no worse off with @share_here of another one? */

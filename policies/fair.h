@@ -43,6 +43,8 @@
 #define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
 #define FAIR_PRESENCE_NS	32000000ULL	/* in which half of what has run in a group on a CPU is forgotten */
 #define FAIR_MEAN_SHIFT		10		/* or it would forget faster the more often it is noted */
+#define FAIR_ROOM_WEIGHT	(4ULL * FAIR_WEIGHT_UNIT)
+#define FAIR_ROOM_SHIFT		20
 #define FAIR_FEW		8		/* tasks on a CPU */
 #define FAIR_MANY		(1U << 20)	/* more count as so many */
 #define FAIR_LEAD_MAX		(1ULL << 36)	/* a lead beyond is as good as this: 69 s */
@@ -61,9 +63,11 @@ struct cosched_place {
 	u64 weight;		/* with which it counts in the order; 0: it is not runnable */
 };
 
-/* How much has run in a group on one CPU of late. It starts as zeroes. */
+/*
+ * How much has run in a group on one CPU of late; of the root: how much room there was on the CPU. It starts as zeroes.
+ */
 struct cosched_presence {
-	u64 mean;		/* of the sum of weights in its order there, as of @at_ns, in 1 / 2^FAIR_MEAN_SHIFT */
+	u64 mean;		/* of the sum of weights in its order, or of fair_room() of that, in 1 / 2^FAIR_MEAN_SHIFT */
 	u64 at_ns;
 };
 
@@ -208,7 +212,7 @@ static inline void fair_bound_credit(struct cosched_order *order, struct cosched
 		fair_move(order, place, least);
 }
 
-/* The mean of @presence as of @now_ns, where the weights have summed up to @weight since it was noted. */
+/* The mean of @presence as of @now_ns, where it has been @weight since it was noted. */
 static inline u64 fair_mean(const struct cosched_presence *presence, u64 weight, u64 now_ns)
 {
 	u64 mean = presence->mean, passed_ns = now_ns > presence->at_ns ? now_ns - presence->at_ns : 0, off;
@@ -220,7 +224,7 @@ static inline u64 fair_mean(const struct cosched_presence *presence, u64 weight,
 	return mean > weight ? weight + off : weight - off;
 }
 
-/* The same as a sum of weights. */
+/* The same without the fraction. */
 static inline u64 fair_presence(const struct cosched_presence *presence, u64 weight, u64 now_ns)
 {
 	return fair_mean(presence, weight, now_ns) >> FAIR_MEAN_SHIFT;
@@ -233,6 +237,22 @@ static inline void fair_note_presence(struct cosched_presence *presence, u64 wei
 		return;
 	presence->mean = fair_mean(presence, weight, now_ns);
 	presence->at_ns = now_ns;
+}
+
+/*
+ * What of a CPU one of FAIR_ROOM_WEIGHT would have that came there, in 1 / 2^FAIR_ROOM_SHIFT, beside others whose weights
+ * sum up to @weight. Its mean over time says how much there is to be had on the CPU. The mean of the weights would not:
+ * one of a great weight that wakes often, and runs for little, takes little from the others.
+ */
+static inline u64 fair_room(u64 weight)
+{
+	return (FAIR_ROOM_WEIGHT << FAIR_ROOM_SHIFT) / (weight + FAIR_ROOM_WEIGHT);
+}
+
+/* What weight has to run all the time for there to be so much @room: the load of a CPU (balance.h). */
+static inline u64 fair_load(u64 room)
+{
+	return (FAIR_ROOM_WEIGHT << FAIR_ROOM_SHIFT) / (room ? room : 1) - FAIR_ROOM_WEIGHT;
 }
 
 /*

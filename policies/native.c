@@ -50,6 +50,16 @@ void cosched_native_fair_note_presence(struct cosched_presence *presence, u64 we
 	fair_note_presence(presence, weight, now_ns);
 }
 
+u64 cosched_native_fair_room(u64 weight)
+{
+	return fair_room(weight);
+}
+
+u64 cosched_native_fair_load(u64 room)
+{
+	return fair_load(room);
+}
+
 u64 cosched_native_fair_portion(u64 weight, u64 here, u64 mean, u64 all)
 {
 	return fair_portion(weight, here, mean, all);

@@ -18,8 +18,12 @@ fn load_differs(here: u64, there: u64) -> bool {
 fn loads(nr: impl Fn(u64) -> u64) -> impl Iterator<Item = u64> {
     let mut presence = NEW_PRESENCE;
     (1..).map(move |tick| {
-        native::fair_note_presence(&mut presence, nr(tick) * u64::from(TASK), 1_000_000_000 + tick * TICK_NS);
-        presence.mean >> FAIR_MEAN_SHIFT
+        native::fair_note_presence(
+            &mut presence,
+            native::fair_room(nr(tick) * u64::from(TASK)),
+            1_000_000_000 + tick * TICK_NS,
+        );
+        native::fair_load(presence.mean >> FAIR_MEAN_SHIFT)
     })
 }
 
@@ -42,11 +46,26 @@ fn who_sleeps_now_and_then_makes_no_difference() {
 }
 
 #[test]
-fn a_task_is_taken_for_three_quarters_of_it_or_one_when_it_wakes_and_from_afar_for_one_more() {
+fn a_load_is_the_weight_of_those_that_always_run_and_little_more_for_one_that_seldom_does() {
+    let after = |nr: fn(u64) -> u64| loads(nr).nth(1000).unwrap();
+    for nr in [1, 2, 7, 100] {
+        let load = native::fair_load(native::fair_room(nr * u64::from(TASK)));
+        assert!(load.abs_diff(nr * u64::from(TASK)) * 50 <= load, "{nr}: {load}");
+    }
+    // A tenth of the time at 20 times the weight takes a tenth of the CPU, as a ninth more weight does.
+    let load = after(|tick| if tick % 10 == 0 { 21 } else { 1 });
+    assert!((1700..=1900).contains(&load), "{load}");
+    // A CPU that idles for half of the time has most of it to give.
+    let load = after(|tick| tick % 2);
+    assert!(load < 100, "{load}");
+}
+
+#[test]
+fn a_task_is_taken_for_three_quarters_of_it_or_a_quarter_when_it_wakes_and_from_afar_for_one_more() {
     for weight in [1, 15, 1600, 9548 * 16] {
-        for (woken, far, quarters) in [(false, false, 3), (true, false, 1), (false, true, 7), (true, true, 5)] {
+        for (woken, far, eighths) in [(false, false, 6), (true, false, 2), (false, true, 14), (true, true, 10)] {
             for here in [0, 1600, 8000] {
-                let there = here + (quarters * u64::from(weight) / 4).max(1);
+                let there = here + (eighths * u64::from(weight) / 8).max(1);
                 let differs = |there| native::load_differs(here, there, weight, woken, far);
                 assert!(differs(there) && !differs(there - 1), "{weight}, {woken}, {far}");
             }

@@ -103,8 +103,8 @@ impl Row {
         if random.below(2) == 0 {
             // What a task waiting or woken makes of a difference, near or far.
             self.number = 16 + random.below(160_000);
-            let quarters = 1 + 2 * random.below(2) + 4 * random.below(2);
-            let apart = self.number * quarters / 4 + random.below(3) - 1;
+            let eighths = 2 + 4 * random.below(2) + 8 * random.below(2);
+            let apart = self.number * eighths / 8 + random.below(3) - 1;
             self.load_there = self.load_here.wrapping_add(apart);
         }
         if random.below(2) == 0 {

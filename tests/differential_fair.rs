@@ -42,7 +42,7 @@ struct Row {
     weight: u32,
     nr: u32,
     flag: u64,
-    answers: [u64; 11],
+    answers: [u64; 13],
 }
 
 impl differential::Row for Row {
@@ -75,7 +75,7 @@ impl differential::Row for Row {
             weight: number(10_000) as u32,
             nr: number(10_000) as u32,
             flag: number(2),
-            answers: [0; 11],
+            answers: [0; 13],
             policy: random.policy(),
             demand: random.demand(),
         }
@@ -96,6 +96,8 @@ impl differential::Row for Row {
             native::account_awaited(ns, effective, sum),
             native::fair_portion(weight.into(), sum, self.presence.mean, effective),
             native::fair_portion_differs(sum, weight.into()).into(),
+            native::fair_room(sum),
+            native::fair_load(self.presence.mean),
         ];
         native::fair_note_presence(&mut self.presence, sum, now_ns);
         comes.vtime = native::fair_place(order, lead, weight, ns, now_ns);
@@ -114,13 +116,13 @@ impl differential::Row for Row {
 
     fn bytes(&mut self) -> &mut [u8] {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>();
-        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 11 * 8) };
+        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 13 * 8) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
-        let [_, _, _, slice_ns, _, has_rest, preempts, _, _, portion, differs] = self.answers;
+        let [_, _, _, slice_ns, _, has_rest, preempts, _, _, portion, differs, ..] = self.answers;
         vec![
             ("have a slice cut", slice_ns < self.ns),
             ("have a whole slice", slice_ns == self.ns),

@@ -111,7 +111,7 @@ struct fair_row {
 	u64 ns, effective, sum, now_ns;
 	u32 weight, nr;
 	u64 flag;
-	u64 answers[11];
+	u64 answers[13];
 };
 
 static struct fair_row fair;
@@ -121,6 +121,8 @@ __noinline int weigh_group(void)
 {
 	fair.answers[9] = fair_portion(fair.weight, fair.sum, fair.presence.mean, fair.effective);
 	fair.answers[10] = fair_portion_differs(fair.sum, fair.weight);
+	fair.answers[11] = fair_room(fair.sum);
+	fair.answers[12] = fair_load(fair.presence.mean);
 	fair_note_presence(&fair.presence, fair.sum, fair.now_ns);
 	return 0;
 }

@@ -10,6 +10,8 @@ unsafe extern "C" {
     fn cosched_native_fair_leave(order: *mut Order, place: *mut Place);
     fn cosched_native_fair_reweigh(order: *mut Order, place: *mut Place, weight: u32);
     fn cosched_native_fair_note_presence(presence: *mut Presence, weight: u64, now_ns: u64);
+    fn cosched_native_fair_room(weight: u64) -> u64;
+    fn cosched_native_fair_load(room: u64) -> u64;
     fn cosched_native_fair_portion(weight: u64, here: u64, mean: u64, all: u64) -> u64;
     fn cosched_native_fair_portion_differs(was: u64, portion: u64) -> i32;
     fn cosched_native_fair_charge(order: *mut Order, place: *mut Place, ran_ns: u64);
@@ -65,6 +67,18 @@ pub fn fair_reweigh(order: &mut Order, place: &mut Place, weight: u32) {
 pub fn fair_note_presence(presence: &mut Presence, weight: u64, now_ns: u64) {
     // SAFETY: changes its first argument.
     unsafe { cosched_native_fair_note_presence(presence, weight, now_ns) }
+}
+
+/// What of a CPU one of `FAIR_ROOM_WEIGHT` would have beside others of this weight, in 2^-`FAIR_ROOM_SHIFT`.
+pub fn fair_room(weight: u64) -> u64 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_fair_room(weight) }
+}
+
+/// What weight leaves so much room on a CPU: its load.
+pub fn fair_load(room: u64) -> u64 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_fair_load(room) }
 }
 
 /// With which part of its `weight` a group counts on a CPU where the weights in it sum up to `here`, and have of late to

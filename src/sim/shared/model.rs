@@ -63,7 +63,7 @@ pub struct Cpu {
     pub epoch: u64,
     /// Whose turn that is.
     pub epoch_slot: Option<u32>,
-    /// What weight was runnable of late (`policies/balance.h`).
+    /// How much room there was of late (`policies/fair.h`).
     pub presence: cosched_presence,
     /// When the CPU looks for a busier one next, in ns.
     pub balance_ns: u64,
@@ -74,9 +74,9 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// What weight was runnable of late, at the last tick.
+    /// What weight leaves so much, as of the last tick (`policies/balance.h`).
     pub fn load(&self) -> u64 {
-        self.presence.mean >> FAIR_MEAN_SHIFT
+        native::fair_load(self.presence.mean >> FAIR_MEAN_SHIFT)
     }
 }
 

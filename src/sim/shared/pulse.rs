@@ -29,7 +29,7 @@ impl Shared<'_> {
         let now_ns = queue.now_ns();
         let Some(slot) = self.running(on) else { return };
         let cpu = &mut self.cpus[on];
-        native::fair_note_presence(&mut cpu.presence, cpu.node.local.weight(), now_ns);
+        native::fair_note_presence(&mut cpu.presence, native::fair_room(cpu.node.local.weight()), now_ns);
         self.settle(on, now_ns);
         let in_vain = self.parks(on) && self.pulse_ns(on).is_none() && self.finds_waiting(on, slot, now_ns);
         let expired = self.cpus[on].node.local.tick(slot);
