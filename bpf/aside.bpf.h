@@ -56,8 +56,8 @@ static u64 aside_key(const struct task_ctx *tctx, u64 until, u64 now)
 /* @p is in QUEUE_ASIDE of its CPU, or is about to be. */
 static void put_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	become_idle(p, tctx);
 	tctx->held = furthest_held(tctx->group, tctx->cpu, now);
+	become_idle(p, tctx);
 	return_limit(tctx);
 	tctx->slice_used_ns = 0;
 	tctx->leaves = 0;

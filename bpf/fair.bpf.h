@@ -64,8 +64,10 @@ static void leave_order(struct task_ctx *tctx)
 	bpf_spin_lock(&on->lock);
 	note_presence(on, tctx->order_group, now);
 	fair_leave(&on->order, &tctx->place);
+	if (tctx->held && !on->order.weight)
+		fair_hold_presence(&on->presence, now);
 	bpf_spin_unlock(&on->lock);
-	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0, ROOT_GROUP);
+	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0, tctx->held);
 }
 
 /* How far @tctx is, or was when it was last in an order, ahead of those of its group. */

@@ -170,8 +170,11 @@ static bool is_settled(const struct level *level, u64 weight)
 	return !counts == !weight && !fair_portion_differs(counts, weight);
 }
 
-/* Puts the place of @level, whose order has changed, or elsewhere, right in the order above. */
-static __always_inline void settle_level(struct level *level, u64 credit_ns, u64 slice_ns, u64 now)
+/*
+ * Puts the place of @level, whose order has changed, or elsewhere, right in the order above. @held: that one is kept from
+ * running too.
+ */
+static __always_inline void settle_level(struct level *level, u64 credit_ns, u64 slice_ns, u64 now, bool held)
 {
 	struct cosched_order *above = &level->above->order;
 	struct cosched_place *place = &level->here->place;
@@ -187,6 +190,8 @@ static __always_inline void settle_level(struct level *level, u64 credit_ns, u64
 		fair_enter(above, place, weight);
 	} else if (place->weight) {
 		fair_leave(above, place);
+		if (held && !above->weight)
+			fair_hold_presence(&level->above->presence, now);
 	}
 	bpf_spin_unlock(&level->above->lock);
 }
@@ -212,7 +217,7 @@ __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, u3
 		sum_presence(group, now);
 		if (is_settled(&level, counts_there(&level, now)))
 			return 0;
-		settle_level(&level, held ? FAIR_LEAD_MAX : credit_ns, slice_ns, now);
+		settle_level(&level, held ? FAIR_LEAD_MAX : credit_ns, slice_ns, now, held);
 		group = level.group->parent;
 	}
 	return 0;
@@ -231,7 +236,7 @@ __noinline int weigh_groups(u32 group, s32 cpu)
 			return 0;
 		sum_presence(group, now);
 		if (!is_settled(&level, counts_there(&level, now)))
-			settle_level(&level, 0, 0, now);
+			settle_level(&level, 0, 0, now, false);
 		group = level.group->parent;
 	}
 	return 0;

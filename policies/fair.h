@@ -42,6 +42,7 @@
 #define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter one, or rest of one, is not worth a switch */
 #define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
 #define FAIR_PRESENCE_NS	32000000ULL	/* in which half of what has run in a group on a CPU is forgotten */
+#define FAIR_HOLD_NS		1000000000ULL	/* the longest period of a limit */
 #define FAIR_MEAN_SHIFT		10		/* or it would forget faster the more often it is noted */
 #define FAIR_ROOM_WEIGHT	(4ULL * FAIR_WEIGHT_UNIT)
 #define FAIR_ROOM_SHIFT		20
@@ -233,10 +234,17 @@ static inline u64 fair_presence(const struct cosched_presence *presence, u64 wei
 /* Brings @presence up to @now_ns. To be called before the sum of weights changes, with what it was until then. */
 static inline void fair_note_presence(struct cosched_presence *presence, u64 weight, u64 now_ns)
 {
-	if (now_ns <= presence->at_ns)
-		return;
 	presence->mean = fair_mean(presence, weight, now_ns);
 	presence->at_ns = now_ns;
+}
+
+/*
+ * The group is kept from running from @now_ns on, which has been noted: what there was of it is not forgotten meanwhile,
+ * or it would count for more than its weight once it may run again on all of its CPUs at once.
+ */
+static inline void fair_hold_presence(struct cosched_presence *presence, u64 now_ns)
+{
+	presence->at_ns = now_ns + FAIR_HOLD_NS;
 }
 
 /*

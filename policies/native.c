@@ -50,6 +50,11 @@ void cosched_native_fair_note_presence(struct cosched_presence *presence, u64 we
 	fair_note_presence(presence, weight, now_ns);
 }
 
+void cosched_native_fair_hold_presence(struct cosched_presence *presence, u64 now_ns)
+{
+	fair_hold_presence(presence, now_ns);
+}
+
 u64 cosched_native_fair_room(u64 weight)
 {
 	return fair_room(weight);

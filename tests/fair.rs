@@ -392,11 +392,24 @@ fn presence_is_half_forgotten_in_its_time_however_often_it_is_noted() {
         }
         let mean = presence.mean >> FAIR_MEAN_SHIFT;
         assert!((575..=800).contains(&mean), "{mean} after {steps} steps");
-        native::fair_note_presence(&mut presence, 1600, 100 * SEC);
-        assert_eq!(presence.at_ns, 100 * SEC + u64::from(FAIR_PRESENCE_NS), "time does not go back");
         native::fair_note_presence(&mut presence, 0, 102 * SEC);
         assert_eq!(presence.mean, 0);
     }
+}
+
+#[test]
+fn the_presence_of_a_group_that_is_kept_from_running_stays_for_a_second() {
+    let mut presence = NEW_PRESENCE;
+    native::fair_note_presence(&mut presence, 1600, 100 * SEC);
+    native::fair_hold_presence(&mut presence, 100 * SEC);
+    let mean_at = |ns| {
+        let mut later = presence;
+        native::fair_note_presence(&mut later, 0, ns);
+        assert_eq!(later.at_ns, ns, "who runs again counts from then on");
+        later.mean >> FAIR_MEAN_SHIFT
+    };
+    assert_eq!((mean_at(100 * SEC + 10 * MS), mean_at(101 * SEC)), (1600, 1600));
+    assert!(mean_at(101 * SEC + 200 * MS) < 30, "its tasks may have ended");
 }
 
 #[test]

@@ -10,6 +10,7 @@ unsafe extern "C" {
     fn cosched_native_fair_leave(order: *mut Order, place: *mut Place);
     fn cosched_native_fair_reweigh(order: *mut Order, place: *mut Place, weight: u32);
     fn cosched_native_fair_note_presence(presence: *mut Presence, weight: u64, now_ns: u64);
+    fn cosched_native_fair_hold_presence(presence: *mut Presence, now_ns: u64);
     fn cosched_native_fair_room(weight: u64) -> u64;
     fn cosched_native_fair_load(room: u64) -> u64;
     fn cosched_native_fair_portion(weight: u64, here: u64, mean: u64, all: u64) -> u64;
@@ -67,6 +68,12 @@ pub fn fair_reweigh(order: &mut Order, place: &mut Place, weight: u32) {
 pub fn fair_note_presence(presence: &mut Presence, weight: u64, now_ns: u64) {
     // SAFETY: changes its first argument.
     unsafe { cosched_native_fair_note_presence(presence, weight, now_ns) }
+}
+
+/// The group is kept from running from `now_ns` on: its presence stays, for `FAIR_HOLD_NS` at most.
+pub fn fair_hold_presence(presence: &mut Presence, now_ns: u64) {
+    // SAFETY: changes its first argument.
+    unsafe { cosched_native_fair_hold_presence(presence, now_ns) }
 }
 
 /// What of a CPU one of `FAIR_ROOM_WEIGHT` would have beside others of this weight, in 2^-`FAIR_ROOM_SHIFT`.

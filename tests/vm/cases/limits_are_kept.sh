@@ -246,7 +246,9 @@ for us in "${used[@]}"; do
 done
 clear starved
 
-for seed in {1..12}; do try_tree "$seed"; done
+trees=12
+[[ ${COSCHED_SOAK:-0} == 0 ]] || trees=50
+for (( seed = 1; seed <= trees; seed++ )); do try_tree "$seed"; done
 runs
 unwarned
 stop

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A real-time task that wakes each millisecond beside 5,000 busy threads on its CPU runs as promptly as under the kernel's own
-# scheduler in the same boot: the latest it comes is at most 1.5 times as late. And with 5,000 threads on one CPU the
-# scheduler stays for a minute, and each of them runs.
+# A real-time task that wakes each millisecond beside 5,000 busy threads on its CPU is at most 200 us late, at 4 ns an
+# instruction: what it waits for is what we do at one switch, however many threads there are. And with 5,000 threads on
+# one CPU the scheduler stays for a minute, and each of them runs.
 . "$(dirname -- "$0")/../case.sh"
 
 # latest: how late a task of real-time priority is at most in 5 s, us
@@ -20,14 +20,15 @@ began=$SECONDS
 sleep 1
 ours=$(latest)
 echo "the latest of 5 s: $theirs us under EEVDF, $ours us under us"
-(( ours * 2 <= theirs * 3 )) || fail "a real-time task is $ours us late beside 5,000 threads, and $theirs us under EEVDF"
+(( ours <= 200 )) || fail "a real-time task is $ours us late beside 5,000 threads, and $theirs us under EEVDF"
 
-before=$(cat /proc/$crowd/task/*/schedstat | cut -d " " -f 3)
+# turns: how often each thread has run
+turns() { cat /proc/$crowd/task/*/schedstat | cut -d " " -f 3; }
+before=$(turns)
 sleep $(( 60 - (SECONDS - began) ))
-after=$(cat /proc/$crowd/task/*/schedstat | cut -d " " -f 3)
-# The first one only waits for the end.
-still=$(paste <(echo "$before") <(echo "$after") | tail -n +2 | awk '$1 == $2' | wc -l)
-(( still == 0 )) || fail "$still of 5,000 threads did not run for a minute"
+still=$(paste <(echo "$before") <(turns) | awk '$1 == $2' | wc -l)
+# The first of them only waits for the end.
+(( still == 1 )) || fail "$((still - 1)) of 5,000 threads did not run for a minute"
 runs
 unwarned
 kill $crowd
