@@ -117,12 +117,11 @@ __noinline int clear_front(u64 queue, s32 cpu, u64 now)
 }
 
 /* The same of all queues that are in the fair order. */
-static bool clear_fronts(s32 cpu, u64 now)
+static bool clear_fronts(const struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
-	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	u32 queue;
 
-	if (!READ_ONCE(limits_version) || !cctx)
+	if (!READ_ONCE(limits_version))
 		return true;
 	bpf_for(queue, 0, NR_ORDERED)
 		if (may_hold(cctx, queue) && !clear_front(queue_id(cpu, queue), cpu, now))

@@ -23,6 +23,7 @@ static bool share_memory(s32 cpu, s32 other)
 	return numa_of[cpu & (COSCHED_MAX_CPUS - 1)] == numa_of[other & (COSCHED_MAX_CPUS - 1)];
 }
 
+/* How much weight @cpu has had to run of late (policies/balance.h). */
 static u64 load_of(s32 cpu, u64 now)
 {
 	struct group_on *root = group_on(ROOT_GROUP, cpu);
@@ -57,45 +58,48 @@ static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 	return best;
 }
 
-/* Where a task would move from and to. */
+/* A task may move between two CPUs. */
 struct move_plan {
 	s32 from, to;
-	bool woken;
+	u64 load_from, load_to;
+	bool woken;		/* the task wakes on @from, and does not wait there yet */
 };
 
 /*
- * Is a task of @weight in @group to move, since it is no worse off there and leaves no more to be done there than here?
- * A global function: its loops are verified once.
+ * Is a task of @weight in @group to move? @move->from has more to do by what the task makes of a difference, and a task
+ * that waits does not lose by it. A global function: its loops are verified once.
  */
 __noinline int is_to_move(u32 group, u32 weight, struct move_plan *move __arg_nonnull)
 {
-	u64 now = scx_bpf_now(), here = load_of(move->to, now), there = load_of(move->from, now);
 	struct standing standing = {};
 
-	if (there <= here)
-		return false;
 	stand(group, weight, 0, move->from, &standing);
-	return cosched_load_differs(here, there, standing.effective >> FAIR_WEIGHT_SHIFT, move->woken,
-				    !share_memory(move->from, move->to)) &&
-	       (move->woken || cosched_move_pays(share_of_newcomer(group, weight, move->to),
-				 fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective, root_weight(move->from))));
+	if (!cosched_load_differs(move->load_to, move->load_from, standing.effective >> FAIR_WEIGHT_SHIFT, move->woken,
+				  !share_memory(move->from, move->to)))
+		return false;
+	return move->woken || cosched_move_pays(share_of_newcomer(group, weight, move->to),
+						fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective,
+							   root_weight(move->from)));
 }
 
 /*
- * Where @tctx, which wakes on @prev_cpu while no CPU idles, is to wait: of all CPUs one is looked at, and now and then
- * only. Who is sent messages stays where those who send them, and the policy, have him run.
+ * Where @tctx, which wakes on @prev_cpu while no CPU idles, is to wait. Now and then one other CPU, drawn at random, is
+ * looked at. A task to which messages are sent stays on its CPU, for which the policy boosts it.
  */
 static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(prev_cpu);
-	struct move_plan move = { .from = prev_cpu, .to = bpf_get_prandom_u32() % nr_cpu_ids, .woken = true };
+	struct move_plan move = { .from = prev_cpu, .woken = true };
 	u64 now = scx_bpf_now();
 
-	if (!cctx || is_gang() || is_known_to_wait(tctx) || (s64)(now - cctx->shed_at) < BALANCE_INTERVAL_NS)
+	if (!cctx || (s64)(now - cctx->shed_at) < BALANCE_INTERVAL_NS || is_gang() || is_known_to_wait(tctx))
 		return prev_cpu;
+	move.to = bpf_get_prandom_u32() % nr_cpu_ids;
 	if (move.to == prev_cpu || is_migration_disabled(p) || !bpf_cpumask_test_cpu(move.to, p->cpus_ptr))
 		return prev_cpu;
 	cctx->shed_at = now;
+	move.load_from = load_of(move.from, now);
+	move.load_to = load_of(move.to, now);
 	return is_to_move(tctx->group, task_weight(p), &move) ? move.to : prev_cpu;
 }
 
@@ -110,26 +114,25 @@ static bool has_stayed(const struct task_ctx *tctx, const struct cpu_ctx *cctx, 
 	return since_ns >= STAY_NS || (since_ns >= 0 && (s64)(tctx->stays_until - cctx->curr_stays_until) <= 0);
 }
 
-/* Takes a task that waits on the CPU @other, and that is no worse off on @cpu. A global function, as above. */
-__noinline int pull_from(s32 other, s32 cpu)
+/* Takes a task that waits on the CPU @move->from, and that is to move. A global function, as above. */
+__noinline int pull_from(struct move_plan *move __arg_nonnull)
 {
-	struct move_plan move = { .from = other, .to = cpu };
-	struct cpu_ctx *cctx = cpu_ctx_of(other);
+	struct cpu_ctx *cctx = cpu_ctx_of(move->from);
 	u64 now = scx_bpf_now();
 	struct task_struct *p;
 	u32 looked = 0;
 
 	if (!cctx)
 		return false;
-	bpf_for_each(scx_dsq, p, queue_id(other, QUEUE_FREE), 0) {
+	bpf_for_each(scx_dsq, p, queue_id(move->from, QUEUE_FREE), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
 		if (looked++ >= MAX_LOOKS)
 			break;
 		if (!tctx || !has_stayed(tctx, cctx, now))
 			continue;
-		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
-		    is_held(p, tctx, cpu, now) || !is_to_move(tctx->order_group, tctx->weight, &move))
+		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(move->to, p->cpus_ptr) ||
+		    is_held(p, tctx, move->to, now) || !is_to_move(tctx->order_group, tctx->weight, move))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
 			tctx->stays_until = now + STAY_NS;
@@ -143,16 +146,21 @@ __noinline int pull_from(s32 other, s32 cpu)
 /* @cpu takes a task from a busier CPU, if there is one. A global function, as above. */
 __noinline int take_from_busier(s32 cpu)
 {
-	u64 now = scx_bpf_now(), load = load_of(cpu, now);
+	u64 now = scx_bpf_now();
+	struct move_plan move = { .to = cpu, .load_to = load_of(cpu, now) };
 	u32 first, i, queues = 0;
 
 	first = bpf_get_prandom_u32() % nr_cpu_ids;
 	bpf_for(i, 0, nr_cpu_ids) {
 		s32 other = first + i < nr_cpu_ids ? first + i : first + i - nr_cpu_ids;
 
-		if (other == cpu || !is_queued(other) || load_of(other, now) <= load)
+		if (other == cpu || !is_queued(other))
 			continue;
-		if (pull_from(other, cpu))
+		move.from = other;
+		move.load_from = load_of(other, now);
+		if (move.load_from <= move.load_to)
+			continue;
+		if (pull_from(&move))
 			return true;
 		if (++queues >= BALANCE_QUEUES)
 			return false;

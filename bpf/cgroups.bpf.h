@@ -53,7 +53,7 @@ static void add_group(struct cgroup *cgrp, u32 weight)
 			continue;
 		begin_group(key, g, parent_group);
 		g->cgroup = cgrp->kn->id;
-		g->weight = weight ? weight * FAIR_WEIGHT_UNIT : FAIR_WEIGHT_DEFAULT;
+		g->weight = weight ? in_units(weight) : FAIR_WEIGHT_DEFAULT;
 		*place = key;
 		return;
 	}
@@ -80,7 +80,7 @@ static void reweigh_group(struct cgroup *cgrp, u32 weight)
 
 	if (!g || g->cgroup != cgrp->kn->id)
 		return;
-	g->weight = (weight ?: 1) * FAIR_WEIGHT_UNIT;
+	g->weight = in_units(weight);
 	bpf_for(cpu, 0, nr_cpu_ids)
 		settle_groups(group, cpu, 0, 0, ROOT_GROUP);
 }

@@ -36,7 +36,7 @@ struct cpu_ctx {
 	u64 epoch_id;		/* task_id of the task that runs in this epoch */
 	u64 slice_ends_at;	/* of the running task, on CLOCK_MONOTONIC; kept only if epochs cross the network */
 
-	u32 filled;		/* the queues that may have something: a bit each, under the runqueue's lock (queues.bpf.h) */
+	u32 filled;		/* a bit for each queue that may hold something (queues.bpf.h) */
 
 	/* Demand (demand.bpf.h). */
 	struct cosched_loan loan;	/* what boosts have had more than the fair order */
@@ -47,7 +47,7 @@ struct cpu_ctx {
 
 	/* Balance (balance.bpf.h). */
 	u64 balance_at;		/* when this CPU looks for a busier one next */
-	u64 shed_at;		/* when one that woke here last looked for a less busy one */
+	u64 shed_at;		/* when a task that woke here last looked for a less busy CPU */
 
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
 	u64 parked_looked_at;	/* when a task here was last seen to be parked; 0: none is */

@@ -224,7 +224,7 @@ __noinline int ask_again(s32 cpu, u64 now)
 	struct task_struct *p;
 	u32 asked = 0;
 
-	if (!cctx || !arrivals_demand() || !may_hold(cctx, QUEUE_ASKED) || scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_GRANTED)) > 0)
+	if (!cctx || !arrivals_demand() || !may_hold(cctx, QUEUE_ASKED) || holds(cctx, cpu, QUEUE_GRANTED))
 		return 0;
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_ASKED), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
@@ -249,11 +249,8 @@ __noinline int ask_again(s32 cpu, u64 now)
 /* Takes the first task in QUEUE_GRANTED. */
 __noinline int take_granted(s32 cpu)
 {
-	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
 
-	if (!cctx || !may_hold(cctx, QUEUE_GRANTED))
-		return false;
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_GRANTED), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 

@@ -143,10 +143,12 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	look_at_parked(cpu, now);
 	empty_box(cpu);
 	take_back(cpu, now);
-	may_take = clear_fronts(cpu, now);
+	may_take = clear_fronts(cctx, cpu, now);
 	if (may_take)
 		ask_again(cpu, now);
-	if ((may_take && take_granted(cpu)) || dispatch_row(prev, tctx, cctx, cpu, now) || pull(cctx, cpu, now))
+	if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
+		return;
+	if (dispatch_row(prev, tctx, cctx, cpu, now) || pull(cctx, cpu, now))
 		return;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
 		return;

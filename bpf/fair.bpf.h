@@ -51,7 +51,7 @@ static void leave_order(struct task_ctx *tctx)
 {
 	struct group_on *on = order_of(tctx);
 	struct cpu_ctx *cctx = cpu_ctx_of(tctx->order_cpu);
-	u64 now = scx_bpf_now();
+	u64 now;
 
 	if (!is_in_order(tctx) || !on || !cctx)
 		return;
@@ -61,6 +61,7 @@ static void leave_order(struct task_ctx *tctx)
 		tctx->place.weight = 0;
 		return;
 	}
+	now = scx_bpf_now();
 	bpf_spin_lock(&on->lock);
 	note_presence(on, tctx->order_group, now);
 	fair_leave(&on->order, &tctx->place);

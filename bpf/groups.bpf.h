@@ -7,8 +7,8 @@
  * the order above follows from its own order: whoever has changed that looks, under the lock above, whether the place
  * is what it has to be (settle_groups()). In whatever order they come, the last one has seen them all.
  *
- * What of a group runs on which CPU, each CPU notes for itself. Their sum is made now and then by one of them, whichever
- * first finds it old: so nothing that all write is touched at a switch, and a group that sleeps costs nothing.
+ * Each CPU notes for itself what has run there in a group. The first CPU that finds the sum of these old makes a new
+ * one. So no switch writes what other CPUs write, and a group that sleeps costs nothing.
  *
  * Where it hurts: every switch goes up the tree. A group beyond COSCHED_MAX_GROUPS counts as part of its parent.
  */
@@ -27,10 +27,10 @@ struct group {
 	u32 used;
 	u32 parent;
 	u32 weight;
-	u64 present;		/* what runs in it on all CPUs, by the last sum over them */
-	u64 summed;		/* by the one that is being made, on the CPUs before @sums_cpu */
-	u64 summed_at;		/* when its last part was begun */
-	u64 sums_cpu;
+	u64 present;		/* what runs in it on all CPUs, as last summed up (sum_presence()) */
+	u64 partial_sum;	/* of the CPUs before @next_cpu */
+	u64 summed_at;		/* when @partial_sum was last added to */
+	u64 next_cpu;
 	u64 limit_seen;		/* limits_version << 32 | the nearest group upwards that had a limit then */
 };
 
@@ -96,9 +96,15 @@ static __always_inline bool find_level(struct level *level, u32 group, s32 cpu)
 	return level->above;
 }
 
+/* The weight in an order of one that the kernel gives this weight. */
+static u32 in_units(u32 weight)
+{
+	return (weight ?: 1) * FAIR_WEIGHT_UNIT;
+}
+
 static u32 task_weight(const struct task_struct *p)
 {
-	return (p->scx.weight ?: 1) * FAIR_WEIGHT_UNIT;
+	return in_units(p->scx.weight);
 }
 
 /* The sum of the weights at the root of @cpu, of what is runnable there. */
@@ -118,9 +124,9 @@ static __always_inline void note_presence(struct group_on *on, u32 group, u64 no
 }
 
 /*
- * Goes on with the sum of what runs in @group, if it is time. One CPU at a time does, unless it takes it longer than
- * the interval: then a sum is wrong for once. A global function, as all below that have loops: those are verified once,
- * and have to return a number.
+ * Adds SUM_CPUS more CPUs to the sum of what runs in @group, if it is time. One CPU does so at a time. If that takes
+ * longer than the interval another CPU may begin, and one sum is wrong. A global function, like all below with a loop:
+ * the verifier walks through it once, and it has to return a number.
  */
 __noinline int sum_presence(u32 group, u64 now)
 {
@@ -128,10 +134,12 @@ __noinline int sum_presence(u32 group, u64 now)
 	u64 sum, at_ns = g ? READ_ONCE(g->summed_at) : 0;
 	u32 cpu, first;
 
-	if (!g || (s64)(now - at_ns) < SUM_INTERVAL_NS || __sync_val_compare_and_swap(&g->summed_at, at_ns, now) != at_ns)
+	if (!g || (s64)(now - at_ns) < SUM_INTERVAL_NS)
 		return 0;
-	first = g->sums_cpu;
-	sum = first ? g->summed : 0;
+	if (__sync_val_compare_and_swap(&g->summed_at, at_ns, now) != at_ns)
+		return 0;
+	first = g->next_cpu;
+	sum = first ? g->partial_sum : 0;
 	bpf_for(cpu, first, nr_cpu_ids) {
 		struct group_on *on = group_on(group, cpu);
 
@@ -140,9 +148,9 @@ __noinline int sum_presence(u32 group, u64 now)
 		if (on)
 			sum += fair_presence(&on->presence, on->order.weight, now);
 	}
-	g->summed = sum;
-	g->sums_cpu = first + SUM_CPUS < nr_cpu_ids ? first + SUM_CPUS : 0;
-	if (!g->sums_cpu)
+	g->partial_sum = sum;
+	g->next_cpu = first + SUM_CPUS < nr_cpu_ids ? first + SUM_CPUS : 0;
+	if (!g->next_cpu)
 		WRITE_ONCE(g->present, sum);
 	return 0;
 }
@@ -171,15 +179,19 @@ static bool is_settled(const struct level *level, u64 weight)
 }
 
 /*
- * Puts the place of @level, whose order has changed, or elsewhere, right in the order above. @held: that one is kept from
- * running too.
+ * What runs in @group, on @level, has changed here or on other CPUs: puts its place right in the order above. False if
+ * it was right. @held: the group above is kept from running too.
  */
-static __always_inline void settle_level(struct level *level, u64 credit_ns, u64 slice_ns, u64 now, bool held)
+static __always_inline bool settle_level(struct level *level, u32 group, u64 credit_ns, u64 slice_ns, u64 now,
+					 bool held)
 {
 	struct cosched_order *above = &level->above->order;
 	struct cosched_place *place = &level->here->place;
 	u32 weight;
 
+	sum_presence(group, now);
+	if (is_settled(level, counts_there(level, now)))
+		return false;
 	bpf_spin_lock(&level->above->lock);
 	note_presence(level->above, level->group->parent, now);
 	weight = counts_there(level, now);
@@ -194,6 +206,7 @@ static __always_inline void settle_level(struct level *level, u64 credit_ns, u64
 			fair_hold_presence(&level->above->presence, now);
 	}
 	bpf_spin_unlock(&level->above->lock);
+	return true;
 }
 
 /*
@@ -214,16 +227,14 @@ __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, u3
 			held = ROOT_GROUP;
 		if (!find_level(&level, group, cpu))
 			return 0;
-		sum_presence(group, now);
-		if (is_settled(&level, counts_there(&level, now)))
+		if (!settle_level(&level, group, held ? FAIR_LEAD_MAX : credit_ns, slice_ns, now, held))
 			return 0;
-		settle_level(&level, held ? FAIR_LEAD_MAX : credit_ns, slice_ns, now, held);
 		group = level.group->parent;
 	}
 	return 0;
 }
 
-/* The same for what has changed of @group, and of those above, on other CPUs: now and then, of the group that runs. */
+/* At a tick of @cpu, on which a task of @group runs: the same for what has changed on other CPUs, up to the root. */
 __noinline int weigh_groups(u32 group, s32 cpu)
 {
 	u64 now = scx_bpf_now();
@@ -234,9 +245,7 @@ __noinline int weigh_groups(u32 group, s32 cpu)
 
 		if (!find_level(&level, group, cpu))
 			return 0;
-		sum_presence(group, now);
-		if (!is_settled(&level, counts_there(&level, now)))
-			settle_level(&level, 0, 0, now, false);
+		settle_level(&level, group, 0, 0, now, false);
 		group = level.group->parent;
 	}
 	return 0;

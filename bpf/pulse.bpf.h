@@ -76,7 +76,7 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 
 	if (limit_ns)
 		return limit_ns;
-	if (!is_wanted(cctx, cpu) && (!cosched_boosts(policy) || scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_PARKED)) <= 0))
+	if (!is_wanted(cctx, cpu) && (!cosched_boosts(policy) || !holds(cctx, cpu, QUEUE_PARKED)))
 		return 0;
 	/* A slice that is over before the next tick. */
 	if (cctx->curr_slice_ns < tick_ns() && policy->arrival != COSCHED_ARRIVAL_GANG)

@@ -14,9 +14,9 @@
  * through a queue: a look at tasks that may or may not do goes over a few at most, and leaves the rest to the next
  * look.
  *
- * Most of them are empty most of the time. The CPU knows which have had something since it last found them empty, or it
- * would spend more on looking into empty ones than on all the rest of a switch. To put something into a queue of a CPU
- * takes the lock of that CPU's runqueue, and so does ops.dispatch(): nothing comes in between.
+ * Most queues are empty most of the time, and to look into each would cost more than the rest of a switch. So a CPU has
+ * a bit for each queue that has had a task since the CPU last found it empty. A task is put into a queue under the lock
+ * of that CPU's runqueue, and ops.dispatch() holds it too, so no task comes between the look and the bit.
  *
  * Only ops.dispatch() may move a task from one queue to another. A hook that grants a boost, or that finds a message
  * for a parked task, marks the task and leaves its id in the box of its CPU. The CPU sorts what is in the box before
@@ -60,15 +60,23 @@ static bool may_hold(const struct cpu_ctx *cctx, u32 queue)
 	return cctx->filled & 1U << queue;
 }
 
+static bool holds(const struct cpu_ctx *cctx, s32 cpu, u32 queue)
+{
+	return may_hold(cctx, queue) && scx_bpf_dsq_nr_queued(queue_id(cpu, queue)) > 0;
+}
+
 /* What @cpu runs next in the fair order is at the head of this queue; NR_ORDERED: nothing waits. @key: of that task. */
 static u32 first_queue(struct cpu_ctx *cctx, s32 cpu, u64 *key)
 {
 	u32 queue, first = NR_ORDERED;
 
 	for (queue = 0; queue < NR_ORDERED; queue++) {
-		struct task_struct *p = may_hold(cctx, queue) ? __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, queue)) : NULL;
+		struct task_struct *p;
 
-		if (!p && may_hold(cctx, queue) && !scx_bpf_dsq_nr_queued(queue_id(cpu, queue)))
+		if (!may_hold(cctx, queue))
+			continue;
+		p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, queue));
+		if (!p && !scx_bpf_dsq_nr_queued(queue_id(cpu, queue)))
 			cctx->filled &= ~(1U << queue);
 		if (!p || (first != NR_ORDERED && !vtime_before(p->scx.dsq_vtime, *key)))
 			continue;
@@ -84,7 +92,7 @@ static bool is_wanted(const struct cpu_ctx *cctx, s32 cpu)
 	u32 queue;
 
 	for (queue = 0; queue < NR_ORDERED; queue++)
-		if (may_hold(cctx, queue) && scx_bpf_dsq_nr_queued(queue_id(cpu, queue)) > 0)
+		if (holds(cctx, cpu, queue))
 			return true;
 	return false;
 }

@@ -2,14 +2,15 @@
 /*
  * Balance: which CPU of a node takes a task that waits on another one.
  *
- * A CPU that idles takes whatever waits. Busy ones have to compare: tasks that never sleep, on CPUs whose number does
- * not divide theirs, would stay where they happened to start, and some would have half of a CPU and others a third
- * for good. What is compared is how much room there was on a CPU of late (fair_room()), as the weight that leaves so
- * much, since those that wait for messages come and go. A difference of the one who goes is enough: he changes sides with the
- * others again and again, and in the long run all have the same.
+ * A CPU that idles takes any waiting task. Busy CPUs have to compare. Otherwise tasks that never sleep would stay where
+ * they happened to start: of three tasks on two CPUs, two would have half of a CPU for good, and the third a whole one.
  *
- * One that sleeps often is seldom found waiting. He looks himself now and then, when he wakes. What he brings along is
- * less than his weight.
+ * A busy CPU compares how much room there has been on each CPU of late (fair_room()). That is a mean over time, since
+ * tasks that wait for messages come and go. The load of a CPU is the weight that leaves so much room. A task moves if
+ * the loads differ by its own weight: tasks change sides again and again, and in the long run all have the same.
+ *
+ * A task that sleeps often is seldom found waiting. It looks for a less busy CPU itself, now and then when it wakes.
+ * Since it runs for a part of the time, a smaller difference is enough.
  *
  * No paper has this; in theirs a node has one CPU.
  */
@@ -18,14 +19,14 @@
 
 #include "policy.h"
 
-#define COSCHED_LOAD_EIGHTHS	6	/* of a task's weight: the mean of one more comes that close soon */
-#define COSCHED_WAKE_EIGHTHS	2	/* the same of one that sleeps often */
+#define COSCHED_LOAD_EIGHTHS	6	/* of a task's weight: the mean with one task more is that close soon */
+#define COSCHED_WAKE_EIGHTHS	2	/* the same for a task that wakes: it runs for a part of the time */
 #define COSCHED_SHARE_SHIFT	20	/* shares are in 1 / 2^20 of a CPU */
 
 /*
- * Does a CPU of load @here have less to do than one of load @there, by what a task of @weight makes of a difference?
- * @woken: it has just woken there. @far: its memory is another one, which is dear for as long as a task stays, so there
- * has to be as much more to be had.
+ * Is the load @here of a CPU less than the load @there of another one by what a task of @weight makes of a difference?
+ * @woken: the task wakes there. @far: the CPUs do not share their memory. Then a move costs for as long as the task
+ * stays, and the loads have to differ by its weight more.
  */
 static inline int cosched_load_differs(u64 here, u64 there, u32 weight, int woken, int far)
 {

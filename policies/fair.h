@@ -12,9 +12,9 @@
  * A group's vtime outlasts the sleep and the end of its tasks. What these owe stays with it, and its share does not
  * depend on how many of them happen to be runnable.
  *
- * On a machine of several CPUs a group's weight counts where its tasks are: on each CPU as much of it as runs there of
- * all that runs in the group, over a few hundredths of a second (fair_portion()). A group does not have more of the
- * machine by being on many CPUs.
+ * On a machine of several CPUs a group's weight counts where its tasks are. Each CPU has the part of it that has run
+ * there of late, of all that has run in the group (fair_portion()). So a group does not have more of the machine by
+ * being on many CPUs.
  *
  * The next to run is chosen over the whole tree. A task's lead says how far it is ahead of all others on its CPU, on
  * the clock of the root: its lead in its group, at the rate at which that group runs, and the group's own
@@ -34,17 +34,17 @@
 
 #include "window.h"
 
-#define FAIR_WEIGHT_UNIT	16		/* of nice levels and cpu.weight: a group has a part of it on each CPU */
+#define FAIR_WEIGHT_UNIT	16		/* a weight of 1 in the kernel: a group has a part of its weight on each CPU */
 #define FAIR_WEIGHT_DEFAULT	(100 * FAIR_WEIGHT_UNIT)	/* nice 0, and cpu.weight by default */
 #define FAIR_WEIGHT_SHIFT	6		/* effective weights carry this many fractional bits */
 #define FAIR_WAIT_NS		1000000000ULL	/* in which the others catch up with the furthest ahead */
 #define FAIR_ROUND_NS		1000000000ULL	/* in which all have had a slice */
 #define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter one, or rest of one, is not worth a switch */
 #define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
-#define FAIR_PRESENCE_NS	32000000ULL	/* in which half of what has run in a group on a CPU is forgotten */
+#define FAIR_PRESENCE_NS	32000000ULL	/* in which a group's presence on a CPU is half forgotten */
 #define FAIR_HOLD_NS		1000000000ULL	/* the longest period of a limit */
-#define FAIR_MEAN_SHIFT		10		/* or it would forget faster the more often it is noted */
-#define FAIR_ROOM_WEIGHT	(4ULL * FAIR_WEIGHT_UNIT)
+#define FAIR_MEAN_SHIFT		10		/* without the fraction, often noted means would forget faster */
+#define FAIR_ROOM_WEIGHT	(4ULL * FAIR_WEIGHT_UNIT)	/* light beside any task, so that room tells light loads apart */
 #define FAIR_ROOM_SHIFT		20
 #define FAIR_FEW		8		/* tasks on a CPU */
 #define FAIR_MANY		(1U << 20)	/* more count as so many */
@@ -68,8 +68,8 @@ struct cosched_place {
  * How much has run in a group on one CPU of late; of the root: how much room there was on the CPU. It starts as zeroes.
  */
 struct cosched_presence {
-	u64 mean;		/* of the sum of weights in its order, or of fair_room() of that, in 1 / 2^FAIR_MEAN_SHIFT */
-	u64 at_ns;
+	u64 mean;		/* of the sum of its weights, or of fair_room() of that, in 1 / 2^FAIR_MEAN_SHIFT */
+	u64 at_ns;		/* up to when; later than now: fair_hold_presence() */
 };
 
 static inline s64 fair_clamp(s64 value, s64 least, s64 most)
@@ -142,8 +142,8 @@ static inline s64 fair_lead(const struct cosched_order *order, const struct cosc
 }
 
 /*
- * @place, which is in the order, counts with @weight from now on. What it is ahead by is so much CPU time as before, so
- * nobody else's lead changes.
+ * @place, which is in the order, counts with @weight from now on. Its lead in CPU time stays, and with that the leads
+ * of all others.
  */
 static inline void fair_reweigh(struct cosched_order *order, struct cosched_place *place, u32 weight)
 {
@@ -213,7 +213,7 @@ static inline void fair_bound_credit(struct cosched_order *order, struct cosched
 		fair_move(order, place, least);
 }
 
-/* The mean of @presence as of @now_ns, where it has been @weight since it was noted. */
+/* The mean of @presence as of @now_ns, if the sum has been @weight since the last note. */
 static inline u64 fair_mean(const struct cosched_presence *presence, u64 weight, u64 now_ns)
 {
 	u64 mean = presence->mean, passed_ns = now_ns > presence->at_ns ? now_ns - presence->at_ns : 0, off;
@@ -239,8 +239,8 @@ static inline void fair_note_presence(struct cosched_presence *presence, u64 wei
 }
 
 /*
- * The group is kept from running from @now_ns on, which has been noted: what there was of it is not forgotten meanwhile,
- * or it would count for more than its weight once it may run again on all of its CPUs at once.
+ * A limit keeps the group from running from @now_ns on, up to when its presence has been noted. The presence stays as
+ * it is meanwhile. Otherwise the group would count for more than its weight when it runs on all of its CPUs again.
  */
 static inline void fair_hold_presence(struct cosched_presence *presence, u64 now_ns)
 {
@@ -248,24 +248,24 @@ static inline void fair_hold_presence(struct cosched_presence *presence, u64 now
 }
 
 /*
- * What of a CPU one of FAIR_ROOM_WEIGHT would have that came there, in 1 / 2^FAIR_ROOM_SHIFT, beside others whose weights
- * sum up to @weight. Its mean over time says how much there is to be had on the CPU. The mean of the weights would not:
- * one of a great weight that wakes often, and runs for little, takes little from the others.
+ * The share of a CPU that a task of FAIR_ROOM_WEIGHT would have beside others whose weights sum up to @weight, in
+ * 1 / 2^FAIR_ROOM_SHIFT. The mean of this over time says how much of the CPU there is to be had. The mean of the
+ * weights does not: a heavy task that wakes often and runs for little takes little from the others.
  */
 static inline u64 fair_room(u64 weight)
 {
 	return (FAIR_ROOM_WEIGHT << FAIR_ROOM_SHIFT) / (weight + FAIR_ROOM_WEIGHT);
 }
 
-/* What weight has to run all the time for there to be so much @room: the load of a CPU (balance.h). */
+/* The weight that leaves so much @room if it runs all the time: the load of a CPU (balance.h). */
 static inline u64 fair_load(u64 room)
 {
 	return (FAIR_ROOM_WEIGHT << FAIR_ROOM_SHIFT) / (room ? room : 1) - FAIR_ROOM_WEIGHT;
 }
 
 /*
- * With which part of its @weight a group counts on a CPU where the weights in it sum up to @here, and have of late to
- * @mean, of @all on all CPUs. A group that has just woken there has not been counted in @all.
+ * The part of its @weight with which a group counts on a CPU. The weights in the group sum up to @here on that CPU now,
+ * to @mean of late, and to @all on all CPUs. A group that has just woken there is not in @all yet.
  */
 static inline u64 fair_portion(u64 weight, u64 here, u64 mean, u64 all)
 {
@@ -276,7 +276,7 @@ static inline u64 fair_portion(u64 weight, u64 here, u64 mean, u64 all)
 	return weight ? weight : 1;
 }
 
-/* Is @portion so far from what it was that the order is to know it? */
+/* Is @portion so far from what it @was that the place in the order is to be changed? */
 static inline int fair_portion_differs(u64 was, u64 portion)
 {
 	return (was > portion ? was - portion : portion - was) > was / 64;

@@ -269,8 +269,8 @@ pub fn gang_rest_ns(policy: &Policy, tai_ns: u64) -> u64 {
     unsafe { cosched_native_gang_rest_ns(policy, tai_ns) }
 }
 
-/// Whether a CPU of load `here`, a sum of weights, is to take a task of `weight` that waits on one of load `there`, or has
-/// `woken` there. One that is `far` does not share its memory, and has to have as much more (`policies/balance.h`).
+/// Whether a CPU of load `here`, a sum of weights, is to take a task of `weight` that waits on a CPU of load `there`,
+/// or has `woken` there. CPUs that are `far` do not share their memory (`policies/balance.h`).
 pub fn load_differs(here: u64, there: u64, weight: u32, woken: bool, far: bool) -> bool {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_load_differs(here, there, weight, i32::from(woken), i32::from(far)) != 0 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: a busy CPU takes a task from one that has had one more for a while, and from no other.
+//! Claim: a busy CPU takes a task from a CPU that has had one task more for a while, and from no other.
 
 use proptest::prelude::*;
 use scx_cosched::bpf::intf::{FAIR_MEAN_SHIFT, FAIR_WEIGHT_DEFAULT};

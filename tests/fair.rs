@@ -373,9 +373,9 @@ fn a_group_has_its_weight_once_on_all_cpus_together() {
         let exact = if all > 0 { 1600 } else { 0 };
         assert!(portions <= exact && portions + cpus.len() as u64 >= exact, "{portions} on {cpus:?}");
     }
-    // One that wakes on a CPU where it has not been counted, beside as much elsewhere, has half of its weight there.
+    // A group that wakes on a CPU where it has not been counted, with as much elsewhere, has half of its weight there.
     assert_eq!(native::fair_portion(1600, 1600, 0, 1600), 800);
-    // One that was there until now, and is not elsewhere, has all of it at once; and no group has nothing.
+    // A group that was there until now, and nowhere else, has all of it at once. And no group has nothing.
     assert_eq!(native::fair_portion(1600, 1600, 1200, 1200), 1600);
     assert_eq!(native::fair_portion(16, 16, 16, 1 << 30), 1);
 }
@@ -405,7 +405,7 @@ fn the_presence_of_a_group_that_is_kept_from_running_stays_for_a_second() {
     let mean_at = |ns| {
         let mut later = presence;
         native::fair_note_presence(&mut later, 0, ns);
-        assert_eq!(later.at_ns, ns, "who runs again counts from then on");
+        assert_eq!(later.at_ns, ns, "a group that runs again counts from then on");
         later.mean >> FAIR_MEAN_SHIFT
     };
     assert_eq!((mean_at(100 * SEC + 10 * MS), mean_at(101 * SEC)), (1600, 1600));

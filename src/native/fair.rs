@@ -70,26 +70,27 @@ pub fn fair_note_presence(presence: &mut Presence, weight: u64, now_ns: u64) {
     unsafe { cosched_native_fair_note_presence(presence, weight, now_ns) }
 }
 
-/// The group is kept from running from `now_ns` on: its presence stays, for `FAIR_HOLD_NS` at most.
+/// A limit keeps the group from running from `now_ns` on: its presence stays, for `FAIR_HOLD_NS` at most.
 pub fn fair_hold_presence(presence: &mut Presence, now_ns: u64) {
     // SAFETY: changes its first argument.
     unsafe { cosched_native_fair_hold_presence(presence, now_ns) }
 }
 
-/// What of a CPU one of `FAIR_ROOM_WEIGHT` would have beside others of this weight, in 2^-`FAIR_ROOM_SHIFT`.
+/// The share of a CPU that a task of `FAIR_ROOM_WEIGHT` would have beside others of this weight, in
+/// 2^-`FAIR_ROOM_SHIFT`.
 pub fn fair_room(weight: u64) -> u64 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_fair_room(weight) }
 }
 
-/// What weight leaves so much room on a CPU: its load.
+/// The load of a CPU with so much room: the weight that leaves it.
 pub fn fair_load(room: u64) -> u64 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_fair_load(room) }
 }
 
-/// With which part of its `weight` a group counts on a CPU where the weights in it sum up to `here`, and have of late to
-/// `mean`, of `all` on all CPUs: 1 to `weight`.
+/// The part of its `weight`, from 1 on, with which a group counts on a CPU. The weights in it sum up to `here` there,
+/// to `mean` of late, and to `all` on all CPUs.
 pub fn fair_portion(weight: u64, here: u64, mean: u64, all: u64) -> u64 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_fair_portion(weight, here, mean, all) }

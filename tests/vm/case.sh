@@ -71,6 +71,16 @@ compete() {
 	done
 }
 
+# end_groups NAME...: whatever runs in these cgroups ends, and the hogs with it
+end_groups() {
+	local group
+	for group; do
+		[[ ! -d /sys/fs/cgroup/$group ]] || echo 1 >"/sys/fs/cgroup/$group/cgroup.kill"
+	done
+	(( ${#hogs[@]} == 0 )) || wait "${hogs[@]}" 2>/dev/null || true
+	hogs=()
+}
+
 # drop: the hogs end
 drop() {
 	kill "${hogs[@]}"

@@ -5,7 +5,7 @@
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
 //                                 is, us
-//   loads part US PERIOD_US       computes for so much of each period, for ever. Who is late begins at once
+//   loads part US PERIOD_US       computes for so much of each period, for ever. If it is late it begins at once
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
 //   loads threads N               N threads that compute, for ever. Says "ready" when all of them do
 //   loads exits N MIB             N processes, each with so much memory, are killed at once. Prints how long it takes until they

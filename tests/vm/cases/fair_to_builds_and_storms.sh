@@ -6,7 +6,7 @@
 
 # beside NAME COMMAND...: a busy task has 45 to 55% of CPU 0 while the command runs there too, in another group
 beside() {
-	local name=$1
+	local name=$1 group
 	shift
 	hog in_group one taskset -c 0
 	(cd "$tmp" && in_group other taskset -c 0 "$@" >"$tmp/other" 2>&1) &
@@ -15,26 +15,28 @@ beside() {
 	of 5 "${hogs[@]}"
 	echo "beside $name: ${shares[*]}%"
 	(( shares[0] >= 45 && shares[0] <= 55 )) || fail "a busy task beside $name has ${shares[0]}%, not 45 to 55"
-	for group in one other; do echo 1 >/sys/fs/cgroup/$group/cgroup.kill; done
-	wait "${hogs[@]}" 2>/dev/null || true
-	hogs=()
+	end_groups one other
 	for group in one other; do
 		eventually 20 rmdir /sys/fs/cgroup/$group 2>/dev/null || fail "$group does not go"
 	done
 }
 
-# What each does to the file system it does in memory, and has done once before: the host's answers take no virtual time.
+# The build writes to memory, and has run once before: while the guest waits for the host no virtual time passes.
 {
 	echo "all: $(printf 'o%d ' {1..4000})"
 	printf 'o%%:\n\t@cc -O2 -c -o $@ part.c\n'
 } >"$tmp/Makefile"
-printf '#include <stdio.h>\nint part(int n) { return n > 2 ? part(n - 1) + part(n - 2) + printf("%%d", n) : 1; }\n' >"$tmp/part.c"
+cat >"$tmp/part.c" <<'END'
+#include <stdio.h>
+int part(int n) { return n > 2 ? part(n - 1) + part(n - 2) + printf("%d", n) : 1; }
+END
 (cd "$tmp" && make -s o0)
 
 start
 beside "a storm of forks" sh -c 'for i in 1 2 3 4 5 6 7 8; do "$0" chain 0 & done; wait' "$LOADS"
 beside "a shell that runs commands" bash -c 'while :; do /bin/true; done'
 beside "make -j8" make -s -j8
-beside "stress-ng" env LD_LIBRARY_PATH="$STRESS/usr/lib/x86_64-linux-gnu" "$STRESS/usr/bin/stress-ng" --quiet --timeout 60 --cpu 2 --fork 2 --switch 2 --futex 2 --sock 2
+beside "stress-ng" env LD_LIBRARY_PATH="$STRESS/usr/lib/x86_64-linux-gnu" "$STRESS/usr/bin/stress-ng" \
+	--quiet --timeout 60 --cpu 2 --fork 2 --switch 2 --futex 2 --sock 2
 runs
 stop

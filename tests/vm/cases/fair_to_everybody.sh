@@ -6,16 +6,6 @@
 # load NAME ARG...: a load on CPU 0, in the cgroup of that name
 load() { (in_group "$1" taskset -c 0 "$LOADS" "${@:2}") & }
 
-# clear: whatever runs in the groups ends
-clear() {
-	local group
-	for group in one other; do
-		[[ ! -d /sys/fs/cgroup/$group ]] || echo 1 >/sys/fs/cgroup/$group/cgroup.kill
-	done
-	(( ${#hogs[@]} == 0 )) || wait "${hogs[@]}" 2>/dev/null || true
-	hogs=()
-}
-
 # measure: sets the arrays chain, token and late, and crowd
 measure() {
 	hog in_group one taskset -c 0
@@ -24,22 +14,22 @@ measure() {
 	sleep 1
 	of 5 "${hogs[@]}"
 	chain=("${shares[@]}")
-	clear
+	end_groups one other
 
 	hog in_group one taskset -c 0
 	load other token 8 1000
 	sleep 1
 	of 5 "${hogs[@]}"
 	token=("${shares[@]}")
-	clear
+	end_groups one other
 
 	for _ in 1 2 3 4; do hog in_group one taskset -c 0; done
 	sleep 1
 	read -r -a late < <(in_group one taskset -c 0 "$LOADS" wake 10 10)
-	clear
+	end_groups one other
 
 	crowd=$(in_group one taskset -c 0 "$LOADS" crowd 1200 12)
-	clear
+	end_groups one other
 	echo "$1: beside the chain ${chain[*]}%, beside the token ${token[*]}%, late by ${late[*]} us, longest wait $crowd ms"
 }
 

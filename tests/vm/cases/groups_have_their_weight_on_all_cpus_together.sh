@@ -1,7 +1,7 @@
 #!/bin/bash
-# A group has what its weight says of the whole machine, whichever CPUs its tasks are on, and however many: in three
-# machines that were drawn at random, of those of tests/vm/bench-shares, no more than a fifth of a CPU is where it should
-# not be. EEVDF is off by 0.4 to 0.7 there.
+# A group has what its weight says of the whole machine, whichever CPUs its tasks are on, and however many. In three of
+# the machines of tests/vm/bench-shares the groups together are off the ideal by a fifth of a CPU at most. Under EEVDF
+# they are off by 0.4 to 0.7.
 . "$(dirname -- "$0")/../case.sh"
 
 start

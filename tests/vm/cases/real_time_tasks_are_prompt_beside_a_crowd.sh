@@ -6,8 +6,8 @@
 
 # latest: how late a task of real-time priority is at most in 5 s, us
 latest() {
-	LD_LIBRARY_PATH=$RT/usr/lib/x86_64-linux-gnu "$RT/usr/bin/cyclictest" --quiet --priority 80 --affinity 0 --threads 1 \
-		--interval 1000 --duration 5 --policy fifo | grep -oP 'Max: *\K[0-9]+'
+	LD_LIBRARY_PATH=$RT/usr/lib/x86_64-linux-gnu "$RT/usr/bin/cyclictest" --quiet --policy fifo --priority 80 \
+		--affinity 0 --threads 1 --interval 1000 --duration 5 | grep -oP 'Max: *\K[0-9]+'
 }
 
 taskset -c 0 "$LOADS" threads 5000 >"$tmp/crowd" &
