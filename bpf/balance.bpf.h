@@ -120,7 +120,7 @@ __noinline int pull_from(struct move_plan *move __arg_nonnull)
 	struct cpu_ctx *cctx = cpu_ctx_of(move->from);
 	u64 now = scx_bpf_now();
 	struct task_struct *p;
-	u32 looked = 0;
+	u32 looked = count_from_nought();
 
 	if (!cctx)
 		return false;
@@ -148,7 +148,7 @@ __noinline int take_from_busier(s32 cpu)
 {
 	u64 now = scx_bpf_now();
 	struct move_plan move = { .to = cpu, .load_to = load_of(cpu, now) };
-	u32 first, i, queues = 0;
+	u32 first, i, queues = count_from_nought();
 
 	first = bpf_get_prandom_u32() % nr_cpu_ids;
 	bpf_for(i, 0, nr_cpu_ids) {

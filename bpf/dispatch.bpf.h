@@ -71,7 +71,7 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 __noinline int steal_from(u64 queue, s32 cpu, u64 now)
 {
 	struct task_struct *p;
-	u32 looks = 0;
+	u32 looks = count_from_nought();
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);

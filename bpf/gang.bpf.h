@@ -47,7 +47,7 @@ static bool row_preempts(struct task_struct *p, const struct cpu_ctx *cctx)
 __noinline int gather(u64 queue, s32 cpu)
 {
 	struct task_struct *p;
-	u32 looks = 0;
+	u32 looks = count_from_nought();
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
@@ -67,7 +67,7 @@ __noinline int gather(u64 queue, s32 cpu)
 __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 {
 	struct task_struct *p;
-	u32 looks = 0;
+	u32 looks = count_from_nought();
 
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_FREE), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);

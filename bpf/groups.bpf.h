@@ -339,19 +339,19 @@ static void stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *sta
 
 /*
  * What of @cpu a task of @weight in @group would have if it came there from another CPU, in 1 / 2^COSCHED_SHARE_SHIFT:
- * its group counts for more there then.
+ * its group counts for more there then. A global function, as above.
  */
-static u64 share_of_newcomer(u32 group, u32 weight, s32 cpu)
+__noinline u64 share_of_newcomer(u32 group, u32 weight, s32 cpu)
 {
 	u64 effective = (u64)weight << FAIR_WEIGHT_SHIFT, more = weight, now = scx_bpf_now();
 	u32 depth;
 
-	for (depth = 0; depth < MAX_DEPTH && group != ROOT_GROUP; depth++) {
-		struct group *g = bpf_map_lookup_elem(&groups, &group);
-		struct group_on *here = group_on(group, cpu);
+	bpf_for(depth, 0, MAX_DEPTH) {
+		struct group *g = group == ROOT_GROUP ? NULL : bpf_map_lookup_elem(&groups, &group);
+		struct group_on *here = g ? group_on(group, cpu) : NULL;
 		u64 sum, counts;
 
-		if (!here || !g)
+		if (!here)
 			break;
 		sum = here->order.weight + more;
 		counts = portion_of(g, here, sum, now);

@@ -77,7 +77,7 @@ __noinline int look_at_parked(s32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
-	u32 looks = 0;
+	u32 looks = count_from_nought();
 
 	if (!cctx || !cctx->parked_looked_at || now - cctx->parked_looked_at < tick_ns())
 		return 0;

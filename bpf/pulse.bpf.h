@@ -233,7 +233,7 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 __noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 {
 	struct task_struct *p;
-	u32 looks = 0;
+	u32 looks = count_from_nought();
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);

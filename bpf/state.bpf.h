@@ -39,6 +39,17 @@ struct cosched_policy policies[2];
 u32 policy_now;
 u32 limits_version;		/* of all cpu.max together (limits.bpf.h); 0: there never was one */
 
+/*
+ * Nought, but not to the verifier. It walks through a loop over a queue again for each value of a count that it knows,
+ * and once for all values of a count that may have begun anywhere.
+ */
+u32 nought;
+
+static u32 count_from_nought(void)
+{
+	return READ_ONCE(nought);
+}
+
 static const struct cosched_policy *current_policy(void)
 {
 	return &policies[READ_ONCE(policy_now) & 1];

@@ -22,9 +22,11 @@
 #ifdef __bpf__
 #define COSCHED_APART		__attribute__((noinline))
 #define COSCHED_NONNULL		__attribute__((btf_decl_tag("arg:nonnull")))
+#define cosched_for(i, end)	bpf_for(i, 0, end)	/* the verifier goes through it once, not @end times */
 #else
 #define COSCHED_APART		static inline
 #define COSCHED_NONNULL
+#define cosched_for(i, end)	for (i = 0; i < (end); i++)
 #endif
 
 /* What happens when a message arrives (Zhang, Table 1). */

@@ -33,7 +33,7 @@ COSCHED_APART u32 spin_adaptive_estimate_us(const struct cosched_wait_history *h
 	u32 nr = history->nr_waits < COSCHED_WAIT_SAMPLES ? history->nr_waits : COSCHED_WAIT_SAMPLES;
 	u32 dropped = nr / COSCHED_SPIN_WORST_TENTH, first = 0, second = 0, third = 0, i;
 
-	for (i = 0; i < COSCHED_WAIT_SAMPLES && i < nr; i++) {
+	cosched_for(i, nr) {
 		u32 wait_us = history->waits_us[i];
 
 		if (wait_us > first) {

@@ -2,8 +2,6 @@
 # With --arrivals, who wakes a task of his job by a futex, through a pipe or with an eventfd has a message for it, which
 # asks the gate. What was not asked for is none, nor is what wakes a task of another job; and without the flag there is
 # no hook.
-#
-# Real time: it was not tried in virtual time yet.
 . "$(dirname -- "$0")/../case.sh"
 
 arrived() { scx_cosched status --json | jq ".endpoint_arrivals.$1 // 0"; }
