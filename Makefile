@@ -27,7 +27,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test soak bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint install mutants clean
+.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint install mutants clean
 
 all: build
 
@@ -58,9 +58,15 @@ test: unit vm-test
 unit: build
 	$(CARGO) test --release --locked
 
+# The first two take one CPU each, nearly all the time; the suite takes two.
 vm-test: build
-	tests/vm/selftest
+	$(MAKE) --jobs=2 --output-sync=target vm-selftest vm-regress
 	tests/vm/suite
+
+vm-selftest: build
+	tests/vm/selftest
+
+vm-regress: build
 	tests/vm/bench-regress --short
 
 soak: build

@@ -2,6 +2,8 @@
 # Every policy gives way to the next, and every gate to every setting of it,
 # while messages flow and hogs run: no message is lost, and the scheduler stays
 # the same one.
+#
+# Real time: it was not seen to end in virtual time: after 20 minutes it had not, and why was not traced.
 . "$(dirname -- "$0")/../case.sh"
 
 # set_policy EXPECTED ARG...: what is in force afterwards has the EXPECTED fields
