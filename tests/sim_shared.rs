@@ -7,6 +7,7 @@ use scx_cosched::bpf::intf::cosched_policy;
 use scx_cosched::calibration;
 use scx_cosched::presets;
 use scx_cosched::sim::shared::program::{Pattern, Program, Receiver};
+use scx_cosched::sim::shared::uneven::Uneven;
 use scx_cosched::sim::shared::{Costs, Faults, Outcome, Setup, alone_per_s, simulate};
 use serde_json::Value;
 
@@ -34,6 +35,7 @@ fn setup(name: &str, pattern: Pattern, receiver: Receiver, nodes: u32, tasks: (u
         first: None,
         costs: Costs { latency_ns: 5 * US, overhead_ns: 20 * US, switch_ns: 60 * US, idle_switch_ns: 150 * US },
         faults: Faults { loss: 0.0, resend_ns: 200 * MS, skew_ns: 0 },
+        uneven: Uneven::default(),
         tick_ns: 4 * MS,
         aligned: true,
         warmup_ns: 500 * MS,
