@@ -24,7 +24,7 @@
  * Nesting: all nodes compare one and the same draw with a theta. Where no other job comes before it, a job that wins on the
  * node with the least theta wins on all of its nodes.
  *
- * Nothing is remembered but theta, size and clock, and each is renewed within two periods. So nodes with any past
+ * Nothing is remembered but theta, size and clock, and theta is renewed within two periods. So nodes with any past
  * agree soon. Counts of turns won, lags and credits do not work: each node remembers its own errors.
  *
  * What a lying peer can do (thesis 3.3 has the same question for epochs). Let S be the turn and K be BEAT_LEAD_TURNS.
@@ -34,7 +34,7 @@
  *   - Theta. One that is too high is cut to what the node itself would give. One that is too low costs the job its turns
  *     and not its share: the fair order gives that back. A job that is ahead of the fair order by more than K turns wins
  *     none. So nobody is ahead by more than (K + 1) * S, and in T seconds a share differs by (K + 1) * S / T at most.
- *     With turns of 20 ms that is 1% of a CPU in ten seconds.
+ *     With turns of 20 ms that is 1.8% of a CPU in ten seconds.
  *   - Size. It changes the order of draws, and so who draws alike; the shares of CPU time stay as they were.
  *
  * A message carries what struct cosched_beat_news has: 16 bytes. All nodes of a job need the same quantum_ns.
@@ -50,7 +50,7 @@
 #define BEAT_STEPS		20		/* by 1 / so much of a turn a clock goes forward in a turn */
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
 #define BEAT_LEAK		2048		/* by 1 / so much of a turn it goes back in each */
-#define BEAT_LEAD_TURNS		4		/* further ahead of the fair order a job wins no turn */
+#define BEAT_LEAD_TURNS		8		/* further ahead of the fair order a job wins no turn */
 #define BEAT_REST_RANK		(1ULL << 15)	/* of those that do not communicate: a draw of half of theta */
 #define BEAT_SIZES		4		/* bytes of a size's sketch */
 #define BEAT_RANK_MAX		60		/* of one of them */
@@ -69,7 +69,7 @@ struct cosched_beat_job {
 	u32 theta;			/* what counts now, in 1 / 2^32 */
 	u32 heard;			/* the least so far of this period */
 	u32 sizes;			/* the sketch that counts now */
-	u32 heard_sizes;		/* what has come together in this period */
+	u32 heard_sizes;		/* what has come together so far: a job's nodes stay while it lives */
 };
 
 /* The clock of one CPU. It starts as zeroes. */
@@ -184,7 +184,7 @@ static inline void beat_job_begin(struct cosched_beat_job *job, u64 name, u64 no
  * To be called in each turn, before anything is told: what was heard in the last period counts in this one. @here:
  * beat_theta() on this node, now, above which no message brings theta. After a period without a turn nothing is known.
  */
-static inline void beat_renew(struct cosched_beat_job *job, u64 node, u32 here, u64 period)
+static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period)
 {
 	if (job->period == period) {
 		if (job->heard > here)
@@ -194,7 +194,6 @@ static inline void beat_renew(struct cosched_beat_job *job, u64 node, u32 here, 
 	job->theta = job->period + 1 == period && job->heard < here ? job->heard : here;
 	job->sizes = job->heard_sizes;
 	job->heard = here;
-	job->heard_sizes = beat_sketch(node);
 	job->period = period;
 }
 

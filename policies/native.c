@@ -371,9 +371,9 @@ void cosched_native_beat_job_begin(struct cosched_beat_job *job, u64 name, u64 n
 	beat_job_begin(job, name, node, period);
 }
 
-void cosched_native_beat_renew(struct cosched_beat_job *job, u64 node, u32 here, u64 period)
+void cosched_native_beat_renew(struct cosched_beat_job *job, u32 here, u64 period)
 {
-	beat_renew(job, node, here, period);
+	beat_renew(job, here, period);
 }
 
 void cosched_native_beat_tell(struct cosched_beat_news *news, const struct cosched_beat_job *job, u64 clock_ns)

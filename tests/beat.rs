@@ -38,7 +38,7 @@ impl Node {
         let mut after: u64 = self.rest + self.jobs.iter().map(|(_, weight)| weight).sum::<u64>();
         for (job, weight) in &mut self.jobs {
             after -= *weight;
-            beat_renew(job, self.number, beat_theta(*weight, after), turn / PERIOD_TURNS);
+            beat_renew(job, beat_theta(*weight, after), turn / PERIOD_TURNS);
         }
     }
 

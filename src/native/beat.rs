@@ -14,7 +14,7 @@ unsafe extern "C" {
     fn cosched_native_beat_is_before(a: *const Job, b: *const Job) -> i32;
     fn cosched_native_beat_period(policy: *const Policy, tai_ns: u64) -> u64;
     fn cosched_native_beat_job_begin(job: *mut Job, name: u64, node: u64, period: u64);
-    fn cosched_native_beat_renew(job: *mut Job, node: u64, here: u32, period: u64);
+    fn cosched_native_beat_renew(job: *mut Job, here: u32, period: u64);
     fn cosched_native_beat_tell(news: *mut News, job: *const Job, clock_ns: u64);
     fn cosched_native_beat_hear(job: *mut Job, policy: *const Policy, news: *const News);
     fn cosched_native_beat_rank(policy: *const Policy, job: *const Job, turn: u64, lead_ns: i64, won: *mut u32) -> u64;
@@ -79,9 +79,9 @@ pub fn beat_job(name: u64, node: u64, period: u64) -> Job {
 }
 
 /// What was heard in the last period counts in this one, but no theta above `here`.
-pub fn beat_renew(job: &mut Job, node: u64, here: u32, period: u64) {
+pub fn beat_renew(job: &mut Job, here: u32, period: u64) {
     // SAFETY: changes its first argument.
-    unsafe { cosched_native_beat_renew(job, node, here, period) }
+    unsafe { cosched_native_beat_renew(job, here, period) }
 }
 
 /// What a message of the job says when its sender's clock shows `clock_ns`.

@@ -151,7 +151,7 @@ impl Shared<'_> {
             after -= weights[job];
             let here = native::beat_theta(weights[job], after);
             let it = &mut beat.jobs[job];
-            native::beat_renew(it, u64::from(node), here, period);
+            native::beat_renew(it, here, period);
             if !self.has(Piece::Share) {
                 it.theta = here;
             }
