@@ -27,15 +27,20 @@
  * Nothing is remembered but theta, size and clock, and theta is renewed within two periods. So nodes with any past
  * agree soon. Counts of turns won, lags and credits do not work: each node remembers its own errors.
  *
+ * Nodes that do not draw. A message without news comes from a node that runs another scheduler. Such a job is astray: its
+ * turns by draw are worth nothing where that node does not run it, so it draws none. Instead its messages are demands
+ * (thesis 3.2), and one that is met holds the CPU for a while, so that all of the job come together behind the node that
+ * cannot be told. The caller says which messages count: those of peers of the same job on other nodes.
+ *
  * What a lying peer can do (thesis 3.3 has the same question for epochs). Let S be the turn and K be BEAT_LEAD_TURNS.
  *   - Clock. A clock is ahead of its own TAI by no more than BEAT_AHEAD_TURNS * S, whatever it hears, and it goes
  *     back by S / BEAT_LEAK each turn. It gets there by S / BEAT_STEPS a turn, or by whole turns at once. So a liar
  *     shifts the numbers of turns by BEAT_AHEAD_TURNS at once, and later by one in BEAT_LEAK turns.
  *   - Theta. One that is too high is cut to what the node itself would give. One that is too low costs the job its turns
- *     and not its share: the fair order gives that back. A job that is ahead of the fair order by more than K turns wins
- *     none. So nobody is ahead by more than (K + 1) * S, and in T seconds a share differs by (K + 1) * S / T at most.
- *     With turns of 20 ms that is 1.8% of a CPU in ten seconds.
- *   - Size. It changes the order of draws, and so who draws alike; the shares of CPU time stay as they were.
+ *     and not its share: the fair order gives that back. A job that is ahead of the fair order by K turns wins none. So
+ *     no job is ahead by more than (K + 1) * S, and the others together are behind by what the jobs are ahead. In T
+ *     seconds a job's share is too great by (K + 1) * S / T at most: with turns of 20 ms by 0.9% of a CPU in 20 s.
+ *   - Size, or that a job is astray. That changes who draws alike, and the shares of CPU time stay as they were.
  *
  * A message carries what struct cosched_beat_news has: 16 bytes. All nodes of a job need the same quantum_ns.
  */
@@ -51,6 +56,8 @@
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
 #define BEAT_LEAK		2048		/* by 1 / so much of a turn it goes back in each */
 #define BEAT_LEAD_TURNS		8		/* further ahead of the fair order a job wins no turn */
+#define BEAT_HOLDS		4		/* by 1 / so much of a turn a job that is astray holds the CPU */
+#define BEAT_FOLLOW_TURNS	3		/* it may be ahead of the running task by so much */
 #define BEAT_REST_RANK		(1ULL << 15)	/* of those that do not communicate: a draw of half of theta */
 #define BEAT_SIZES		4		/* bytes of a size's sketch */
 #define BEAT_RANK_MAX		60		/* of one of them */
@@ -58,7 +65,7 @@
 /* What a message says: 16 bytes. Which job it is of is known by its endpoint, its period by the time. */
 struct cosched_beat_news {
 	u64 tai_ns;			/* the sender's clock, with its corrections */
-	u32 theta;			/* the least that the sender has heard of the job in this period */
+	u32 theta;			/* the least that the sender has heard of the job in this period; even: the job is astray */
 	u32 sizes;			/* and the sketch of its nodes */
 };
 
@@ -70,6 +77,14 @@ struct cosched_beat_job {
 	u32 heard;			/* the least so far of this period */
 	u32 sizes;			/* the sketch that counts now */
 	u32 heard_sizes;		/* what has come together so far: a job's nodes stay while it lives */
+	u32 astray;			/* a node of it does not draw: what counts now */
+	u32 heard_astray;		/* and what was heard in this period */
+};
+
+/* The job that is astray and holds one CPU. It starts as zeroes. */
+struct cosched_beat_hold {
+	u64 name;
+	u64 until_ns;
 };
 
 /* The clock of one CPU. It starts as zeroes. */
@@ -177,6 +192,7 @@ static inline void beat_job_begin(struct cosched_beat_job *job, u64 name, u64 no
 	job->name = name;
 	job->period = period;
 	job->theta = job->heard = BEAT_ONE;
+	job->astray = job->heard_astray = 0;
 	job->sizes = job->heard_sizes = beat_sketch(node);
 }
 
@@ -193,6 +209,8 @@ static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period
 	}
 	job->theta = job->period + 1 == period && job->heard < here ? job->heard : here;
 	job->sizes = job->heard_sizes;
+	job->astray = job->heard_astray;
+	job->heard_astray = 0;
 	job->heard = here;
 	job->period = period;
 }
@@ -201,7 +219,7 @@ static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period
 static inline void beat_tell(struct cosched_beat_news *news, const struct cosched_beat_job *job, u64 clock_ns)
 {
 	news->tai_ns = clock_ns;
-	news->theta = job->heard;
+	news->theta = (job->heard | 1) - !!job->heard_astray;
 	news->sizes = job->heard_sizes;
 }
 
@@ -211,8 +229,9 @@ static inline void beat_hear(struct cosched_beat_job *job, const struct cosched_
 {
 	if (beat_period(policy, news->tai_ns) != job->period)
 		return;
-	if (job->heard > news->theta)
-		job->heard = news->theta;
+	if (job->heard > (news->theta | 1))
+		job->heard = news->theta | 1;
+	job->heard_astray |= !(news->theta & 1);
 	job->heard_sizes = beat_sketch_merge(job->heard_sizes, news->sizes);
 }
 
@@ -227,11 +246,46 @@ static inline u64 beat_rank(const struct cosched_policy *policy, const struct co
 	u64 theta = job->theta ? job->theta : 1, draw = beat_draw(job->name, turn);
 	int may_win = lead_ns < 0 || (u64)lead_ns / BEAT_LEAD_TURNS <= gang_quantum_ns(policy);
 
+	if (job->astray)
+		return BEAT_REST_RANK;
 	if (!*won && may_win && draw < theta) {
 		*won = 1;
 		return 0;
 	}
 	return (draw << 16) / theta + 1;
+}
+
+/* A message of the job has come without news, from a node that runs another scheduler. */
+static inline void beat_hear_nothing(struct cosched_beat_job *job)
+{
+	job->heard_astray = 1;
+}
+
+/*
+ * May @job, which has a message, take the CPU at @now_ns though it is astray? Then it holds it. @lead_ns and @running_lead_ns:
+ * how far the job and the running task, which is of another job, are ahead of the fair order.
+ */
+static inline int beat_follows(struct cosched_beat_hold *hold, const struct cosched_policy *policy,
+			       const struct cosched_beat_job *job, s64 lead_ns, s64 running_lead_ns, u64 now_ns)
+{
+	u64 turn_ns = gang_quantum_ns(policy);
+	s64 ahead_ns = cosched_sub_s64(lead_ns, running_lead_ns);
+
+	if (!job->astray || (now_ns < hold->until_ns && hold->name != job->name))
+		return 0;
+	if (ahead_ns > 0 && (u64)ahead_ns / BEAT_FOLLOW_TURNS >= turn_ns)
+		return 0;
+	hold->name = job->name;
+	hold->until_ns = cosched_add_u64(now_ns, turn_ns / BEAT_HOLDS);
+	return 1;
+}
+
+/* How early a job or task of @rank is at @now_ns, behind the one that holds the CPU if there is one. */
+static inline u64 beat_rank_held(const struct cosched_beat_hold *hold, u64 name, u64 rank, u64 now_ns)
+{
+	if (now_ns >= hold->until_ns)
+		return rank;
+	return hold->name == name ? 0 : rank + 1;
 }
 
 /* The time of a CPU whose TAI is @tai_ns. */

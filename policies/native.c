@@ -393,6 +393,22 @@ u64 cosched_native_beat_rank(const struct cosched_policy *policy, const struct c
 	return beat_rank(policy, job, turn, lead_ns, won);
 }
 
+void cosched_native_beat_hear_nothing(struct cosched_beat_job *job)
+{
+	beat_hear_nothing(job);
+}
+
+int cosched_native_beat_follows(struct cosched_beat_hold *hold, const struct cosched_policy *policy,
+				const struct cosched_beat_job *job, s64 lead_ns, s64 running_lead_ns, u64 now_ns)
+{
+	return beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns);
+}
+
+u64 cosched_native_beat_rank_held(const struct cosched_beat_hold *hold, u64 name, u64 rank, u64 now_ns)
+{
+	return beat_rank_held(hold, name, rank, now_ns);
+}
+
 u64 cosched_native_beat_clock_ns(const struct cosched_beat_clock *clock, u64 tai_ns)
 {
 	return beat_clock_ns(clock, tai_ns);

@@ -215,6 +215,53 @@ fn sizes_are_told_apart_and_the_same_on_all_nodes() {
 }
 
 const SECOND: u64 = 1000 * MS;
+#[test]
+fn a_job_with_a_node_that_does_not_draw_draws_nowhere_until_that_is_over() {
+    let mut nodes: Vec<Node> = (0..4).map(|n| Node::new(n, &[(1, 1), (2, 1)], 1)).collect();
+    let mut turn = FIRST;
+    let mut pass = |nodes: &mut [Node], is_heard: bool| {
+        let mut wins = [0, 0];
+        for _ in 0..2 * PERIOD_TURNS {
+            if is_heard {
+                let found = nodes[2].jobs.iter_mut().find(|(job, _)| job.name == 2);
+                beat_hear_nothing(&mut found.unwrap().0);
+            }
+            gossip(nodes, turn);
+            for (at, name) in [1, 2].into_iter().enumerate() {
+                wins[at] += nodes.iter().filter(|node| node.winner(turn) == Some(name)).count();
+            }
+            turn += 1;
+        }
+        wins
+    };
+    pass(&mut nodes, true);
+    let wins = pass(&mut nodes, true);
+    assert!(wins[0] > 0 && wins[1] == 0, "{wins:?}");
+    pass(&mut nodes, false);
+    let wins = pass(&mut nodes, false);
+    assert!(wins[0] > 0 && wins[1] > 0, "{wins:?}");
+}
+
+#[test]
+fn a_job_that_is_astray_holds_the_cpu_for_a_quarter_of_a_turn_while_that_is_fair() {
+    let job = Job { astray: 1, ..beat_job(3, 1, 0) };
+    let other = Job { astray: 1, ..beat_job(4, 1, 0) };
+    let ahead = 3 * S as i64;
+    for (lead, running, follows) in [(0, 0, true), (-1, i64::MAX, true), (ahead - 1, 0, true), (ahead, 0, false)] {
+        let mut hold = NEW_BEAT_HOLD;
+        assert_eq!(beat_follows(&mut hold, &BEATS, &job, lead, running, NOW), follows, "{lead} {running}");
+    }
+    let mut hold = NEW_BEAT_HOLD;
+    assert!(!beat_follows(&mut hold, &BEATS, &beat_job(3, 1, 0), 0, 0, NOW), "it is not astray");
+    assert!(beat_follows(&mut hold, &BEATS, &job, 0, 0, NOW));
+    for (at, is_held) in [(NOW, true), (NOW + S / 4 - 1, true), (NOW + S / 4, false)] {
+        let mut held = hold;
+        assert_eq!(beat_follows(&mut held, &BEATS, &other, 0, 0, at), !is_held);
+        assert_eq!(beat_rank_held(&hold, 3, 7, at), if is_held { 0 } else { 7 });
+        assert_eq!(beat_rank_held(&hold, 4, 0, at), u64::from(is_held));
+    }
+}
+
 /// TAI of some moment, in ns, far from 0.
 const NOW: u64 = 1_800_000_000 * SECOND;
 
@@ -297,8 +344,8 @@ fn shares(heard: [Option<u32>; 2], sizes: [u32; 2], weights: [u64; 3], turns: u6
 
 #[test]
 fn a_peer_that_lies_about_shares_or_sizes_moves_no_share_by_more_than_2_percent() {
-    // Of ten seconds.
-    let turns = 500;
+    // Of twenty seconds.
+    let turns = 1000;
     for weights in [[1, 1, 1], [1, 1, 2], [2, 1, 1], [1, 3, 2], [1, 1, 8]] {
         let all = weights.iter().sum::<u64>() as f64;
         for heard in [None, Some(0), Some(1), Some(BEAT_ONE / 10), Some(BEAT_ONE)] {

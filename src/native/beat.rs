@@ -3,7 +3,9 @@
 //! 1 / 2^32.
 
 use crate::bpf::intf::cosched_policy as Policy;
-use crate::bpf::intf::{self, cosched_beat_clock as Clock, cosched_beat_job as Job, cosched_beat_news as News};
+use crate::bpf::intf::{
+    self, cosched_beat_clock as Clock, cosched_beat_hold as Hold, cosched_beat_job as Job, cosched_beat_news as News,
+};
 
 unsafe extern "C" {
     fn cosched_native_beat_draw(name: u64, turn: u64) -> u32;
@@ -18,6 +20,16 @@ unsafe extern "C" {
     fn cosched_native_beat_tell(news: *mut News, job: *const Job, clock_ns: u64);
     fn cosched_native_beat_hear(job: *mut Job, policy: *const Policy, news: *const News);
     fn cosched_native_beat_rank(policy: *const Policy, job: *const Job, turn: u64, lead_ns: i64, won: *mut u32) -> u64;
+    fn cosched_native_beat_hear_nothing(job: *mut Job);
+    fn cosched_native_beat_follows(
+        hold: *mut Hold,
+        policy: *const Policy,
+        job: *const Job,
+        lead_ns: i64,
+        running_lead_ns: i64,
+        now_ns: u64,
+    ) -> i32;
+    fn cosched_native_beat_rank_held(hold: *const Hold, name: u64, rank: u64, now_ns: u64) -> u64;
     fn cosched_native_beat_clock_ns(clock: *const Clock, tai_ns: u64) -> u64;
     fn cosched_native_beat_clock_turn(clock: *mut Clock, policy: *const Policy, tai_ns: u64);
     fn cosched_native_beat_clock_hear(clock: *mut Clock, policy: *const Policy, tai_ns: u64, heard_ns: u64) -> i32;
@@ -25,6 +37,8 @@ unsafe extern "C" {
 
 /// Of a CPU that has heard nothing.
 pub const NEW_BEAT_CLOCK: Clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 0 };
+/// Of a CPU that no job holds.
+pub const NEW_BEAT_HOLD: Hold = Hold { name: 0, until_ns: 0 };
 /// The rank of tasks that do not communicate, and of all in a turn that no job has won.
 pub const BEAT_REST_RANK: u64 = intf::BEAT_REST_RANK as u64;
 
@@ -72,7 +86,7 @@ pub fn beat_period(policy: &Policy, tai_ns: u64) -> u64 {
 
 /// The job `name` as it comes to a node in `period`.
 pub fn beat_job(name: u64, node: u64, period: u64) -> Job {
-    let mut job = Job { name: 0, period: 0, theta: 0, heard: 0, sizes: 0, heard_sizes: 0 };
+    let mut job = Job { name: 0, period: 0, theta: 0, heard: 0, sizes: 0, heard_sizes: 0, astray: 0, heard_astray: 0 };
     // SAFETY: changes its first argument.
     unsafe { cosched_native_beat_job_begin(&mut job, name, node, period) };
     job
@@ -105,6 +119,32 @@ pub fn beat_rank(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: &mut 
     let rank = unsafe { cosched_native_beat_rank(policy, job, turn, lead_ns, &mut has_won) };
     *won = has_won != 0;
     rank
+}
+
+/// A message of the job has come without news.
+pub fn beat_hear_nothing(job: &mut Job) {
+    // SAFETY: changes its argument.
+    unsafe { cosched_native_beat_hear_nothing(job) }
+}
+
+/// Whether the job, which has a message, takes the CPU and holds it because it is astray. The leads are those of the job
+/// and of the running task, in ns.
+pub fn beat_follows(
+    hold: &mut Hold,
+    policy: &Policy,
+    job: &Job,
+    lead_ns: i64,
+    running_lead_ns: i64,
+    now_ns: u64,
+) -> bool {
+    // SAFETY: changes its first argument and reads the others.
+    unsafe { cosched_native_beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns) != 0 }
+}
+
+/// The rank of a job, behind the one that holds the CPU at `now_ns`.
+pub fn beat_rank_held(hold: &Hold, name: u64, rank: u64, now_ns: u64) -> u64 {
+    // SAFETY: a pure function that reads its first argument.
+    unsafe { cosched_native_beat_rank_held(hold, name, rank, now_ns) }
 }
 
 /// What the clock of a CPU shows at this TAI.

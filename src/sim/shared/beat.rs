@@ -10,7 +10,9 @@ use super::dispatch::Leaves;
 use super::model::{Event, Shared};
 use super::task::Park;
 use super::uneven::Piece;
-use crate::bpf::intf::{self, cosched_beat_clock, cosched_beat_job, cosched_beat_news, cosched_policy};
+use crate::bpf::intf::{
+    self, cosched_beat_clock, cosched_beat_hold, cosched_beat_job, cosched_beat_news, cosched_policy,
+};
 use crate::native;
 use crate::sim::engine::Queue;
 use crate::sim::local::WEIGHT;
@@ -32,6 +34,7 @@ pub struct Beat {
     ranks: Vec<u64>,
     /// A job has won it.
     won: bool,
+    hold: cosched_beat_hold,
     turn: Option<u64>,
     /// When it ends, if the clock is not moved, in ns.
     ends_ns: u64,
@@ -46,6 +49,7 @@ impl Beat {
             jobs: names.iter().map(job).collect(),
             ranks: vec![native::BEAT_REST_RANK; names.len()],
             won: false,
+            hold: native::NEW_BEAT_HOLD,
             turn: None,
             ends_ns: 0,
         }
@@ -167,10 +171,12 @@ impl Shared<'_> {
     }
 
     /// How early `slot` is in this turn: 0 is the first. All are alike in one that nobody has won.
-    pub(super) fn beat_rank(&self, on: usize, slot: u32) -> u64 {
-        let beat = &self.cpus[on].beat;
-        let job = self.setup.who_is(self.node_of(on), slot).0 as usize;
-        if beat.won { beat.ranks.get(job).copied().unwrap_or(native::BEAT_REST_RANK) } else { native::BEAT_REST_RANK }
+    fn beat_rank(&self, on: usize, slot: u32, now_ns: u64) -> u64 {
+        let (beat, job) = (&self.cpus[on].beat, self.setup.who_is(self.node_of(on), slot).0 as usize);
+        let drawn = if beat.won { beat.ranks.get(job).copied() } else { None };
+        // No job has the name of one that competes.
+        let name = beat.jobs.get(job).map_or(0, |job| job.name);
+        native::beat_rank_held(&beat.hold, name, drawn.unwrap_or(native::BEAT_REST_RANK), now_ns)
     }
 
     /// Puts first who comes first in this turn and is not parked, for the rest of it. False: this is not the rule here.
@@ -183,16 +189,28 @@ impl Shared<'_> {
         let queue = self.cpus[on].node.local.queue().iter().copied();
         let waits = queue.filter(|&slot| self.tasks[self.place_of(on, slot)].park != Park::Parked);
         // Of equals the first in the fair order.
-        if let Some(slot) = waits.min_by_key(|&slot| self.beat_rank(on, slot)) {
+        if let Some(slot) = waits.min_by_key(|&slot| self.beat_rank(on, slot, now_ns)) {
             self.cpus[on].node.local.boost(slot, Some(rest_ns));
         }
         true
     }
 
     /// Whether `slot`, which has a message, is to run instead of the task that runs or is switched to.
-    pub(super) fn beat_preempts(&self, on: usize, slot: u32) -> bool {
+    pub(super) fn beat_preempts(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
         let (Mode::Running(other) | Mode::Switching(other)) = self.cpus[on].node.mode else { return false };
-        self.has(Piece::Demand) && self.beat_rank(on, slot) < self.beat_rank(on, other)
+        self.has(Piece::Demand)
+            && (self.beat_follows(on, slot, other, now_ns)
+                || self.beat_rank(on, slot, now_ns) < self.beat_rank(on, other, now_ns))
+    }
+
+    /// Whether `slot` takes the CPU from `other` because its job is astray.
+    fn beat_follows(&mut self, on: usize, slot: u32, other: u32, now_ns: u64) -> bool {
+        let (policy, node) = (self.policy(on), self.node_of(on));
+        let [job, of_other] = [slot, other].map(|slot| self.setup.who_is(node, slot).0);
+        let cpu = &mut self.cpus[on];
+        let [lead_ns, other_lead_ns] = [slot, other].map(|slot| cpu.node.local.lead_ns(slot));
+        let it = &cpu.beat.jobs[job as usize];
+        job != of_other && native::beat_follows(&mut cpu.beat.hold, policy, it, lead_ns, other_lead_ns, now_ns)
     }
 
     /// What a message of `slot` says; nothing under other rules, which is a sketch of nobody.
@@ -207,10 +225,16 @@ impl Shared<'_> {
     /// A message has come for `slot`, with what it says.
     pub(super) fn beat_hears(&mut self, on: usize, slot: u32, news: &cosched_beat_news, queue: &mut Queue<Event>) {
         let policy = self.policy(on);
-        if !is_beat(policy) || news.sizes == 0 {
+        if !is_beat(policy) {
             return;
         }
         let (now_ns, job) = (queue.now_ns(), self.setup.who_is(self.node_of(on), slot).0 as usize);
+        if news.sizes == 0 {
+            if self.has(Piece::Astray) {
+                native::beat_hear_nothing(&mut self.cpus[on].beat.jobs[job]);
+            }
+            return;
+        }
         let tai_ns = self.tai_ns(on, now_ns);
         native::beat_hear(&mut self.cpus[on].beat.jobs[job], policy, news);
         let clock = &mut self.cpus[on].beat.clock;

@@ -101,7 +101,7 @@ impl Shared<'_> {
         self.settle(on, now_ns);
         if is_beat(policy) {
             self.unparks(on, now_ns);
-            if self.beat_preempts(on, slot) {
+            if self.beat_preempts(on, slot, now_ns) {
                 self.reschedule(on, queue);
             }
             return;

@@ -17,6 +17,8 @@ pub enum Piece {
     Share,
     /// Jobs draw in the order of their names.
     Size,
+    /// A job draws though one of its nodes does not.
+    Astray,
 }
 
 /// What is uneven.
