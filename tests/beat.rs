@@ -24,13 +24,12 @@ const FIRST: u64 = PERIOD_TURNS << 20;
 struct Node {
     jobs: Vec<(Job, u64)>,
     rest: u64,
-    number: u64,
 }
 
 impl Node {
     fn new(number: u64, jobs: &[(u64, u64)], rest: u64) -> Node {
         let job = |&(name, weight): &(u64, u64)| (beat_job(name, number, FIRST / PERIOD_TURNS - 1), weight);
-        Node { jobs: jobs.iter().map(job).collect(), rest, number }
+        Node { jobs: jobs.iter().map(job).collect(), rest }
     }
 
     fn renew(&mut self, turn: u64) {
