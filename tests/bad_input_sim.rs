@@ -20,7 +20,7 @@ const SWITCH: &str = "no more were expected";
 #[rustfmt::skip]
 const CLUSTER: &[Row] = &[
     ("workload", &["WL0", "WL9", "wl1", "7", "WL11", ""], "(known: WL1 to WL8)"),
-    ("policy", &["psb", "", "PB", "gs"], "(known: cc, dcs"),
+    ("policy", &["psb", "", "PB", "gs"], "(known: beat, cc, dcs"),
     ("as-kernel", &["1", "true"], SWITCH),
     ("mpl", &["0", "1025", "-1", "1.5", "4294967297", "five", ""], "it takes a whole number from 1 to 1024"),
     ("skew", &["-0.5", "200.5", "NaN", "inf", "20%", ""], "it takes a number of % from 0 to 200"),
