@@ -6,6 +6,7 @@
 #include "native.h"
 #include "account.h"
 #include "balance.h"
+#include "beat.h"
 #include "boost_choice.h"
 #include "epoch.h"
 #include "gang.h"
@@ -328,6 +329,100 @@ u64 cosched_native_gang_rest_ns(const struct cosched_policy *policy, u64 tai_ns)
 u32 cosched_native_gang_row_of(const struct cosched_policy *policy, u64 job)
 {
 	return gang_row_of(policy, job);
+}
+
+u32 cosched_native_beat_draw(u64 name, u64 turn)
+{
+	return beat_draw(name, turn);
+}
+
+u32 cosched_native_beat_theta(u64 weight, u64 after)
+{
+	return beat_theta(weight, after);
+}
+
+u32 cosched_native_beat_sketch(u64 node)
+{
+	return beat_sketch(node);
+}
+
+u32 cosched_native_beat_sketch_merge(u32 a, u32 b)
+{
+	return beat_sketch_merge(a, b);
+}
+
+u32 cosched_native_beat_size(u32 sizes)
+{
+	return beat_size(sizes);
+}
+
+int cosched_native_beat_is_before(const struct cosched_beat_job *a, const struct cosched_beat_job *b)
+{
+	return beat_is_before(a, b);
+}
+
+u64 cosched_native_beat_period(const struct cosched_policy *policy, u64 tai_ns)
+{
+	return beat_period(policy, tai_ns);
+}
+
+void cosched_native_beat_job_begin(struct cosched_beat_job *job, u64 name, u64 node, u64 period)
+{
+	beat_job_begin(job, name, node, period);
+}
+
+void cosched_native_beat_renew(struct cosched_beat_job *job, u32 here, u64 period)
+{
+	beat_renew(job, here, period);
+}
+
+void cosched_native_beat_tell(struct cosched_beat_news *news, const struct cosched_beat_job *job, u64 clock_ns)
+{
+	beat_tell(news, job, clock_ns);
+}
+
+void cosched_native_beat_hear(struct cosched_beat_job *job, const struct cosched_policy *policy,
+			      const struct cosched_beat_news *news)
+{
+	beat_hear(job, policy, news);
+}
+
+u64 cosched_native_beat_rank(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
+			     s64 lead_ns, u32 *won)
+{
+	return beat_rank(policy, job, turn, lead_ns, won);
+}
+
+void cosched_native_beat_hear_nothing(struct cosched_beat_job *job)
+{
+	beat_hear_nothing(job);
+}
+
+int cosched_native_beat_follows(struct cosched_beat_hold *hold, const struct cosched_policy *policy,
+				const struct cosched_beat_job *job, s64 lead_ns, s64 running_lead_ns, u64 now_ns)
+{
+	return beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns);
+}
+
+u64 cosched_native_beat_rank_held(const struct cosched_beat_hold *hold, u64 name, u64 rank, u64 now_ns)
+{
+	return beat_rank_held(hold, name, rank, now_ns);
+}
+
+u64 cosched_native_beat_clock_ns(const struct cosched_beat_clock *clock, u64 tai_ns)
+{
+	return beat_clock_ns(clock, tai_ns);
+}
+
+void cosched_native_beat_clock_turn(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns)
+{
+	beat_clock_turn(clock, policy, tai_ns);
+}
+
+int cosched_native_beat_clock_hear(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns,
+				   u64 heard_ns)
+{
+	return beat_clock_hear(clock, policy, tai_ns, heard_ns);
 }
 
 int cosched_native_reason_grants(u32 reason)

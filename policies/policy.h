@@ -35,6 +35,7 @@ enum cosched_arrival {
 	COSCHED_ARRIVAL_DEMAND,		/* the receiver runs at once, if the gate allows */
 	COSCHED_ARRIVAL_PERIODIC,	/* every interval one receiver is chosen, and runs if the gate allows */
 	COSCHED_ARRIVAL_GANG,		/* nothing: the clock says which row of jobs has its turn (gang.h) */
+	COSCHED_ARRIVAL_BEAT,		/* the receiver runs if it comes earlier in the order of this turn (beat.h) */
 	COSCHED_NR_ARRIVALS,
 };
 
@@ -119,7 +120,7 @@ struct cosched_policy {
 	u64 overhead_ns;		/* o: of the processor, to send or to receive */
 	u64 switch_ns;			/* W: to wake a task that is blocked on a message, and switch to it */
 	u64 recheck_ns;			/* spin-block: how long a task that polled stays off the CPU at most */
-	u64 quantum_ns;			/* gang: how long a row has its turn */
+	u64 quantum_ns;			/* gang, beat: how long a turn is */
 	u32 rows;			/* gang */
 	u32 epochs;			/* a boost needs a message of a later epoch besides what the gate asks for */
 };

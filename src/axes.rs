@@ -69,6 +69,8 @@ axis! {
     Periodic = "periodic", cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
     /// Nothing: the clock says which row of jobs has its turn.
     Gang = "gang", cosched_arrival_COSCHED_ARRIVAL_GANG;
+    /// The receiver runs if it comes earlier in the order of the turn, which all nodes draw alike.
+    Beat = "beat", cosched_arrival_COSCHED_ARRIVAL_BEAT;
 }
 
 axis! {

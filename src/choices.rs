@@ -36,7 +36,7 @@ macro_rules! choices {
 
 choices! {
     /// What happens when a message arrives: none, demand (its receiver runs), periodic (every interval one receiver
-    /// runs), gang (nothing: jobs take turns by the clock).
+    /// runs), gang (nothing: jobs take turns by the clock), beat (its receiver runs, in the order of the turn).
     arrival: Arrival, "RULE";
     /// Whether a boost is fair: always, equalizing, epochs, rate, auto.
     gate: Gate, "RULE";
@@ -67,7 +67,7 @@ choices! {
     recheck_ms: u32, "MS";
     /// How often a CPU looks for whom to boost and who polls in vain, in us, 100 to 100000.
     interval_us: u32, "US";
-    /// Gang: how long a row of jobs has its turn, in ms, 1 to 60000.
+    /// Gang, beat: how long a turn is, in ms, 1 to 60000.
     quantum_ms: u32, "MS";
     /// Gang: how many rows there are, 1 to 1024.
     rows: u32, "N";
@@ -89,6 +89,7 @@ const ARRIVES: Need = &[("arrival", &["demand", "periodic"])];
 const CHOOSES: Need = &[("arrival", &["periodic"]), ("wait", &["spin-yield"])];
 const PULSES: Need = &[("arrival", &["periodic"]), ("wait", &["spin-block", "spin-yield"])];
 const GANG: Need = &[("arrival", &["gang"])];
+const TURNS: Need = &[("arrival", &["gang", "beat"])];
 const LAGS: Need = &[("gate", &["equalizing", "epochs"])];
 const COMBINES: Need = &[("gate", &["auto", "equalizing", "always", "rate"])];
 const RATE: Need = &[("gate", &["rate"])];
@@ -121,7 +122,7 @@ pub static ROWS: &[Row] = &[
     Row { key: "spin_us", kind: whole(1, 10_000, "a whole number of us"), needs: &[SPINS, FIXED] },
     Row { key: "recheck_ms", kind: whole(1, 1000, "a whole number of ms"), needs: &[PARKS] },
     Row { key: "interval_us", kind: whole(100, 100_000, "a whole number of us"), needs: &[PULSES] },
-    Row { key: "quantum_ms", kind: whole(1, 60_000, "a whole number of ms"), needs: &[GANG] },
+    Row { key: "quantum_ms", kind: whole(1, 60_000, "a whole number of ms"), needs: &[TURNS] },
     Row { key: "rows", kind: whole(1, 1024, "a whole number"), needs: &[GANG] },
     Row { key: "slice_us", kind: whole(100, 1_000_000, "a whole number of us"), needs: &[] },
     Row { key: "latency_us", kind: COST, needs: &[SPINS, RECKONS] },

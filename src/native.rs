@@ -10,6 +10,11 @@ use std::sync::LazyLock;
 use crate::bpf::intf::{self, cosched_candidate as Candidate, cosched_demand as Demand, cosched_policy as Policy};
 use crate::bpf::intf::{cosched_wait_history as History, cosched_window as Window};
 
+pub use beat::{
+    BEAT_REST_RANK, NEW_BEAT_CLOCK, NEW_BEAT_HOLD, beat_clock_hear, beat_clock_ns, beat_clock_turn, beat_draw,
+    beat_follows, beat_hear, beat_hear_nothing, beat_is_before, beat_job, beat_period, beat_rank, beat_rank_held,
+    beat_renew, beat_size, beat_sketch, beat_sketch_merge, beat_tell, beat_theta,
+};
 pub use fair::{
     NEW_LOAN, NEW_ORDER, NEW_PLACE, NEW_PRESENCE, NEW_SHARE_CLOCK, account_advance, account_awaited, account_describe,
     account_loan, account_share, account_urgent, fair_bound, fair_bound_credit, fair_charge, fair_credit, fair_enter,
@@ -24,6 +29,7 @@ pub use wire::{
     wire_encode, wire_epoch_next, wire_surplus_encode,
 };
 
+mod beat;
 mod fair;
 mod limit;
 mod phase;

@@ -104,7 +104,7 @@ impl Policy {
 
     /// Does it want to see messages and waits? One that does not costs nothing for the hooks.
     pub fn needs_hooks(&self) -> bool {
-        matches!(self.choices.arrival, Some(Arrival::Demand | Arrival::Periodic))
+        matches!(self.choices.arrival, Some(Arrival::Demand | Arrival::Periodic | Arrival::Beat))
             || self.choices.wait != Some(Wait::Busy)
     }
 

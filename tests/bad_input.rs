@@ -163,8 +163,8 @@ fn what_has_no_effect_with_the_policy_in_force_is_refused() {
 
 #[test]
 fn what_nobody_knows_is_refused() {
-    refuses(&["run", "--policy", "dsc"], &["--policy: unknown policy 'dsc'", "known: cc, dcs"]);
-    refuses(&["policy", "set", "dsc"], &["unknown policy 'dsc'", "known: cc, dcs"]);
+    refuses(&["run", "--policy", "dsc"], &["--policy: unknown policy 'dsc'", "known: beat, cc, dcs"]);
+    refuses(&["policy", "set", "dsc"], &["unknown policy 'dsc'", "known: beat, cc, dcs"]);
     refuses(&["policy", "set"], &["nothing to set"]);
     refuses(&["policy", "set", "--json"], &["nothing to set"]);
     refuses(&["policy", "set", "dcs", "local"], &["local"]);

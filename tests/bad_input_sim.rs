@@ -20,7 +20,7 @@ const SWITCH: &str = "no more were expected";
 #[rustfmt::skip]
 const CLUSTER: &[Row] = &[
     ("workload", &["WL0", "WL9", "wl1", "7", "WL11", ""], "(known: WL1 to WL8)"),
-    ("policy", &["psb", "", "PB", "gs"], "(known: cc, dcs"),
+    ("policy", &["psb", "", "PB", "gs"], "(known: beat, cc, dcs"),
     ("as-kernel", &["1", "true"], SWITCH),
     ("mpl", &["0", "1025", "-1", "1.5", "4294967297", "five", ""], "it takes a whole number from 1 to 1024"),
     ("skew", &["-0.5", "200.5", "NaN", "inf", "20%", ""], "it takes a number of % from 0 to 200"),
@@ -63,6 +63,13 @@ const SHARED: &[Row] = &[
     ("switch-us", &["0", "-0.5", "1000000.5", "NaN", "inf", ""], "it takes a number of us from 0.05 to 1000000"),
     ("loss", &["-0.5", "50.5", "NaN", "inf", "1%", ""], "it takes a number of % from 0 to 50"),
     ("resend-ms", &["0", "60000.5", "-1", "NaN", "inf", ""], "it takes a number of ms from 0.01 to 60000"),
+    ("mistuned-every", &["1", "65537", "-1", "1.5", ""], "it takes a whole number from 2 to 65536"),
+    ("most-competitors", &["65", "-1", "1.5", ""], "it takes a whole number from 0 to 64"),
+    ("least-nodes", &["1", "65537", "-1", "1.5", ""], "it takes a whole number from 2 to 65536"),
+    ("stay-s", &["0", "0.04", "3600.5", "-1", "NaN", ""], "it takes a number of s from 0.05 to 3600"),
+    ("start-lead-ms", &["-0.5", "10000.5", "NaN", ""], "it takes a number of ms from 0 to 10000"),
+    ("clock-drift-ppm", &["-0.5", "10000.5", "NaN", ""], "it takes a number of parts per million from 0 to 10000"),
+    ("beat-without", &["turns", "", "Demand"], "possible values: demand, clock, share, size, astray"),
     ("clock-skew-ms", &["-0.5", "10000.5", "NaN", "inf", ""], "it takes a number of ms from 0 to 10000"),
     ("tick-us", &["0", "99", "10001", "-1", "1.5", ""], "it takes a whole number of us from 100 to 10000"),
     ("seconds", &["0", "3600.5", "-1", "NaN", "inf", "1s", ""], "it takes a number of s from 0.01 to 3600"),
@@ -178,7 +185,13 @@ fn flags_of_shared_that_do_not_go_together_are_refused() {
     refuses(&["--nodes", "65536", "--cpus", "2"], &["--cpus: 65536 nodes of 2 CPUs are 131072", "65536 CPUs"]);
     refuses(&["--cpus", "2", "--ranks", "3"], &["--ranks: 3 processes of a job have 2 CPUs", "--cpus"]);
     refuses(&["--resend-ms", "5"], &["--resend-ms: it has no effect without losses", "--loss"]);
-    refuses(&["--clock-skew-ms", "5"], &["--clock-skew-ms: only a gang looks at the clock", "--policy gang"]);
+    refuses(&["--clock-skew-ms", "5"], &["--clock-skew-ms: only gang and beat look at the clock", "--policy gang"]);
+    refuses(&["--clock-drift-ppm", "5"], &["--clock-drift-ppm: only gang and beat look at the clock", "--policy gang"]);
+    refuses(&["--beat-without", "clock"], &["--beat-without: these are pieces of beat", "--policy beat"]);
+    refuses(&["--mistuned-every", "9"], &["--mistuned-every: no node is mistuned", "--mistuned"]);
+    refuses(&["--least-nodes", "65"], &["--least-nodes: there are 64 nodes", "at most so many"]);
+    refuses(&["--least-nodes", "6", "--pattern", "token"], &["--least-nodes: an odd number", "--pattern ring"]);
+    refuses(&["--competitors", "3", "--most-competitors", "2"], &["--most-competitors: 2 are fewer than the 3"]);
 }
 
 #[test]

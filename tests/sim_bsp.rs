@@ -229,7 +229,7 @@ fn what_makes_no_sense_is_refused_and_no_trace_is_left() {
         (&["--scheduler", "eevdf"], "svr4, round-robin, feedback, fair"),
         (&["--spin-us", "5"], "--spin-us: it has no effect with wait 'adaptive-global'"),
         (&["--quantum-ms", "5"], "--quantum-ms: it has no effect with this scheduler"),
-        (&["--policy", "bs"], "--policy: unknown policy 'bs' (known: cc, dcs"),
+        (&["--policy", "bs"], "--policy: unknown policy 'bs' (known: beat, cc, dcs"),
         (&["--policy", "local+h_ms=5"], "--policy: --h-ms: it has no effect"),
         (&["--policy", "dcs-sb"], "--policy: 'dcs-sb' makes no sense in this model: it boosts who waits for a CPU"),
         (&["--policy", "cc"], "--policy: 'cc' makes no sense in this model: it boosts who waits for a CPU"),

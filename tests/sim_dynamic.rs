@@ -146,7 +146,7 @@ fn a_setup_that_leaves_nothing_is_refused() {
         (&["--cycles", "100", "--warmup-cycles", "100"], "--warmup-cycles: 100 leaves nothing of 100 cycles"),
         (&["--algorithm", "sometimes"], "always, equalizing, epochs"),
         (&["--runs", "0"], "it takes a whole number from 1 to 100000"),
-        (&["--policy", "dsc"], "--policy: unknown policy 'dsc' (known: cc, dcs"),
+        (&["--policy", "dsc"], "--policy: unknown policy 'dsc' (known: beat, cc, dcs"),
         (&["--policy", "dcs", "--algorithm", "always"], "--algorithm"),
         (&["--policy", "dcs", "--h-cycles", "5"], "--h-cycles"),
         (&["--policy", "sb"], "--policy: 'sb' makes no sense in this model: how processes wait"),

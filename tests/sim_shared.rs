@@ -7,6 +7,7 @@ use scx_cosched::bpf::intf::cosched_policy;
 use scx_cosched::calibration;
 use scx_cosched::presets;
 use scx_cosched::sim::shared::program::{Pattern, Program, Receiver};
+use scx_cosched::sim::shared::uneven::{Piece, Uneven};
 use scx_cosched::sim::shared::{Costs, Faults, Outcome, Setup, alone_per_s, simulate};
 use serde_json::Value;
 
@@ -34,6 +35,7 @@ fn setup(name: &str, pattern: Pattern, receiver: Receiver, nodes: u32, tasks: (u
         first: None,
         costs: Costs { latency_ns: 5 * US, overhead_ns: 20 * US, switch_ns: 60 * US, idle_switch_ns: 150 * US },
         faults: Faults { loss: 0.0, resend_ns: 200 * MS, skew_ns: 0 },
+        uneven: Uneven::default(),
         tick_ns: 4 * MS,
         aligned: true,
         warmup_ns: 500 * MS,
@@ -189,6 +191,71 @@ fn who_wakes_has_an_idle_cpu_where_there_is_one() {
     // Nothing moves a task that never sleeps, so the competitor ends up alone on one of the two, and both jobs on the other.
     let two = simulate(&Setup { cpus: 2, jobs: 2, ..pair }, 1);
     close(two.competitor_fairness_min.unwrap(), 1.5, 0.01);
+}
+
+/// Two jobs, all of each of which meet every 2 ms, and two competitors.
+fn beat(nodes: u32) -> Setup {
+    let meet = setup("beat", Pattern::Meeting, Receiver::Spin, nodes, (2, 2));
+    Setup { warmup_ns: 2000 * MS, length_ns: 8000 * MS, ..meet }
+}
+
+fn slowdown_of(setup: &Setup) -> f64 {
+    let alone = alone_per_s(setup, 1);
+    mean(setup, |outcome| setup.slowdown(outcome, alone))
+}
+
+#[test]
+fn nodes_that_draw_alike_have_jobs_at_their_fair_rate() {
+    for nodes in [2, 16, 64] {
+        let setup = beat(nodes);
+        let slow = slowdown_of(&setup);
+        assert!((0.95..1.06).contains(&slow), "{nodes} nodes: {slow}");
+        close(mean(&setup, fairness), 1.0, 0.02);
+    }
+    let by_demand = Setup { policy: policy("dcs-sb", 4), ..beat(64) };
+    assert!(slowdown_of(&by_demand) > 1.3, "there is something to gain");
+}
+
+#[test]
+fn each_piece_of_beat_is_needed_for_something() {
+    let uneven = Uneven { competitors_more: 2, ..Uneven::default() };
+    let crowded = Setup { uneven, ..setup("beat", Pattern::Meeting, Receiver::Spin, 64, (2, 1)) };
+    let crowded = Setup { warmup_ns: 2000 * MS, length_ns: 8000 * MS, ..crowded };
+    let skewed = Setup { faults: Faults { loss: 0.0, resend_ns: 200 * MS, skew_ns: 4 * MS }, ..beat(64) };
+    let astray = Setup { first: Some(policy("local", 4)), ..beat(64) };
+    for (piece, load, worth) in
+        [(Piece::Demand, &beat(64), 3.0), (Piece::Clock, &skewed, 1.1), (Piece::Astray, &astray, 1.15)]
+    {
+        let without = Uneven { without: vec![piece], ..load.uneven.clone() };
+        let (with, without) = (slowdown_of(load), slowdown_of(&Setup { uneven: without, ..load.clone() }));
+        assert!(without > worth * with, "{piece:?}: {with} with it, {without} without");
+    }
+    let slow = slowdown_of(&crowded);
+    assert!((0.95..1.06).contains(&slow), "unequal competitors: {slow}");
+}
+
+#[test]
+fn jobs_that_come_and_go_have_what_is_due_while_they_are_here() {
+    let stays = Uneven { stay_ns: 1000 * MS, nodes_least: 4, lead_ns: 100 * MS, ..Uneven::default() };
+    for name in ["local", "dcs-sb", "beat", "gang"] {
+        let load = Setup { uneven: stays.clone(), ..setup(name, Pattern::Ring, Receiver::Spin, 16, (4, 1)) };
+        let load = Setup { length_ns: 20_000 * MS, ..load };
+        for seed in 1..4 {
+            let found = simulate(&load, seed);
+            assert!(found.jobs.iter().all(|job| job.iterations_per_s > 0.0), "{name}: {found:?}");
+            assert!(found.competitor_fairness_min.unwrap() > 0.85, "{name}: {found:?}");
+            assert_eq!(found, simulate(&load, seed));
+        }
+        let here = |outcome: &Outcome| outcome.mean(|job| job.due_share);
+        assert!((0.1..0.5).contains(&mean(&load, here)), "{name}");
+    }
+}
+
+#[test]
+fn clocks_that_drift_are_brought_together_by_messages() {
+    let drift = Uneven { drift_ppm: 500.0, ..Uneven::default() };
+    let slow = slowdown_of(&Setup { uneven: drift, ..beat(16) });
+    assert!(slow < 1.06, "{slow}");
 }
 
 #[test]

@@ -123,6 +123,11 @@ impl<S: LocalScheduler> Node<S> {
         self.set_timer(now_ns + switch_ns)
     }
 
+    /// The task that it was switched to last is there no more.
+    pub fn loaded_goes(&mut self) {
+        self.loaded = None;
+    }
+
     /// Since when it switches, in ns, if it does.
     pub fn switching_since_ns(&self) -> u64 {
         self.since_ns

@@ -69,7 +69,7 @@ const RECKONS: Need = need("spin", &["baseline", "conditional", "adaptive-local"
 /// Every flag, but for those of `bench` and `sim`. One that is missing makes `every_flag_has_a_row` fail.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
-    row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: cc, dcs", &[]),
+    row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: beat, cc, dcs", &[]),
     row("arrival", Text, &["none", "demand", "periodic", "gang"], &["sometimes", "", "Demand"],
         "(known: none, demand, periodic, gang", &[]),
     row("gate", Text, &["always", "equalizing", "epochs", "rate", "auto"], &["open", "", "Rate"],

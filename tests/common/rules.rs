@@ -7,14 +7,15 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 pub use scx_cosched::bpf::intf::{
-    COSCHED_MAX_CPUS, COSCHED_SCALE_SHIFT, COSCHED_WAIT_SAMPLES, cosched_arrival_COSCHED_ARRIVAL_DEMAND as DEMAND,
-    cosched_arrival_COSCHED_ARRIVAL_GANG as GANG, cosched_arrival_COSCHED_ARRIVAL_NONE as NONE,
-    cosched_arrival_COSCHED_ARRIVAL_PERIODIC as PERIODIC, cosched_candidate, cosched_demand,
-    cosched_gate_COSCHED_GATE_ALWAYS as ALWAYS, cosched_gate_COSCHED_GATE_AUTO as AUTO,
-    cosched_gate_COSCHED_GATE_EPOCHS as EPOCHS, cosched_gate_COSCHED_GATE_EQUALIZING as EQUALIZING,
-    cosched_gate_COSCHED_GATE_RATE as RATE, cosched_policy, cosched_wait_COSCHED_WAIT_BUSY as BUSY,
-    cosched_wait_COSCHED_WAIT_SPIN as SPIN, cosched_wait_COSCHED_WAIT_SPIN_BLOCK as SPIN_BLOCK,
-    cosched_wait_COSCHED_WAIT_SPIN_YIELD as SPIN_YIELD, cosched_wait_history, cosched_window,
+    COSCHED_MAX_CPUS, COSCHED_SCALE_SHIFT, COSCHED_WAIT_SAMPLES, cosched_arrival_COSCHED_ARRIVAL_BEAT as BEAT,
+    cosched_arrival_COSCHED_ARRIVAL_DEMAND as DEMAND, cosched_arrival_COSCHED_ARRIVAL_GANG as GANG,
+    cosched_arrival_COSCHED_ARRIVAL_NONE as NONE, cosched_arrival_COSCHED_ARRIVAL_PERIODIC as PERIODIC,
+    cosched_candidate, cosched_demand, cosched_gate_COSCHED_GATE_ALWAYS as ALWAYS,
+    cosched_gate_COSCHED_GATE_AUTO as AUTO, cosched_gate_COSCHED_GATE_EPOCHS as EPOCHS,
+    cosched_gate_COSCHED_GATE_EQUALIZING as EQUALIZING, cosched_gate_COSCHED_GATE_RATE as RATE, cosched_policy,
+    cosched_wait_COSCHED_WAIT_BUSY as BUSY, cosched_wait_COSCHED_WAIT_SPIN as SPIN,
+    cosched_wait_COSCHED_WAIT_SPIN_BLOCK as SPIN_BLOCK, cosched_wait_COSCHED_WAIT_SPIN_YIELD as SPIN_YIELD,
+    cosched_wait_history, cosched_window,
 };
 use scx_cosched::native;
 pub use scx_cosched::sim::policy::NEW_HISTORY as NEW;

@@ -11,7 +11,7 @@ use super::{NODES, Runs};
 /// clocks that differ. CSV, JSON, SVG and PNG, and a page of them.
 #[derive(Args, Clone, Debug)]
 pub struct ScaleArgs {
-    /// Which: nodes, jobs, loss, latency, mistuned, skew, or all; none with --page makes the page of what is there.
+    /// Which: nodes, jobs, loss, latency, mistuned, skew, beat, or all; none with --page makes the page of what is there.
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 

@@ -5,9 +5,11 @@ use clap::Args;
 
 use super::{NODES, Runs, TICK};
 use crate::limits::Range;
+use crate::sim::shared::uneven::Piece;
 
 const CPUS: Range<u32> = Range::new(1, 64, "a whole number");
 const JOBS: Range<u32> = Range::new(1, 64, "a whole number");
+const EVERY: Range<u32> = Range::new(2, 65_536, "a whole number");
 const COMPETITORS: Range<u32> = Range::new(0, 64, "a whole number");
 const GRAIN: Range<f64> = Range::new(1.0, 1e6, "a number of us");
 const IMBALANCE: Range<f64> = Range::new(0.0, 2.0, "a multiple of the grain");
@@ -16,6 +18,9 @@ const COST: Range<f64> = Range::new(0.05, 1e6, "a number of us");
 const LOSS: Range<f64> = Range::new(0.0, 50.0, "a number of %");
 const RESEND: Range<f64> = Range::new(0.01, 60_000.0, "a number of ms");
 const SKEW: Range<f64> = Range::new(0.0, 10_000.0, "a number of ms");
+const DRIFT: Range<f64> = Range::new(0.0, 10_000.0, "a number of parts per million");
+const STAY: Range<f64> = Range::new(0.05, 3600.0, "a number of s");
+const LEAD: Range<f64> = Range::new(0.0, 10_000.0, "a number of ms");
 const SECONDS: Range<f64> = Range::new(0.01, 3600.0, "a number of s");
 const WARMUP: Range<f64> = Range::new(0.0, 3600.0, "a number of s");
 
@@ -51,6 +56,10 @@ pub struct SharedArgs {
     #[arg(long, value_name = "PRESET")]
     pub mistuned: Option<String>,
 
+    /// Of so many nodes one is mistuned, 2 to 65536. [default: the first one alone]
+    #[arg(long, value_name = "N", value_parser = |s: &str| EVERY.parse(s), allow_hyphen_values = true)]
+    pub mistuned_every: Option<u32>,
+
     /// Who sends to whom in an iteration.
     #[arg(long, value_enum, value_name = "PATTERN", default_value = "ring")]
     pub pattern: PatternName,
@@ -81,6 +90,23 @@ pub struct SharedArgs {
     #[arg(long, value_name = "N", default_value = "0", value_parser = |s: &str| COMPETITORS.parse(s), allow_hyphen_values = true)]
     pub competitors: u32,
 
+    /// The most competitors on a node, 0 to 64: from --competitors on, uniform. [default: as many]
+    #[arg(long, value_name = "N", value_parser = |s: &str| COMPETITORS.parse(s), allow_hyphen_values = true)]
+    pub most_competitors: Option<u32>,
+
+    /// The nodes of a job, 2 to 65536: so many or more, uniform, side by side, anywhere. [default: all jobs are on all nodes]
+    #[arg(long, value_name = "N", value_parser = |s: &str| EVERY.parse(s), allow_hyphen_values = true)]
+    pub least_nodes: Option<u32>,
+
+    /// How long a job stays, and how long it is away after that, in s, 0.05 to 3600: uniform from half of it to half as much again.
+    /// [default: all stay]
+    #[arg(long, value_name = "S", value_parser = |s: &str| STAY.parse(s), allow_hyphen_values = true)]
+    pub stay_s: Option<f64>,
+
+    /// By how much tasks are ahead of the fair order at the start, in ms, 0 to 10000: uniform.
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = |s: &str| LEAD.parse(s), allow_hyphen_values = true)]
+    pub start_lead_ms: f64,
+
     /// g, what a process computes in an iteration, in us, 1 to 1000000.
     #[arg(long, value_name = "US", default_value = "5000", value_parser = |s: &str| GRAIN.parse(s), allow_hyphen_values = true)]
     pub grain_us: f64,
@@ -109,9 +135,17 @@ pub struct SharedArgs {
     #[arg(long, value_name = "MS", value_parser = |s: &str| RESEND.parse(s), allow_hyphen_values = true)]
     pub resend_ms: Option<f64>,
 
-    /// Gang: by how much the nodes' clocks differ, in ms, 0 to 10000: uniform.
+    /// Gang, beat: by how much the nodes' clocks differ, in ms, 0 to 10000: uniform.
     #[arg(long, value_name = "MS", value_parser = |s: &str| SKEW.parse(s), allow_hyphen_values = true)]
     pub clock_skew_ms: Option<f64>,
+
+    /// Gang, beat: by how much too fast a clock goes, in parts per million, 0 to 10000: uniform.
+    #[arg(long, value_name = "PPM", value_parser = |s: &str| DRIFT.parse(s), allow_hyphen_values = true)]
+    pub clock_drift_ppm: Option<f64>,
+
+    /// Beat: what is left out, to see what it is worth; may be given several times.
+    #[arg(long, value_enum, value_name = "PIECE")]
+    pub beat_without: Vec<Piece>,
 
     /// Between two ticks of a CPU, in us, 100 to 10000: 250 Hz is Debian's.
     #[arg(long, value_name = "US", default_value = "4000", value_parser = |s: &str| TICK.parse(s), allow_hyphen_values = true)]

@@ -92,7 +92,7 @@ impl Setup {
 /// One line that has the names of all, if there is no such preset.
 pub fn policy_of(name: &str, costs: &Costs, spin_ns: u64, quantum_ns: u64) -> Result<cosched_policy, String> {
     const OWN_SPIN: [&str; 2] = ["implicit", "cc"];
-    let preset = presets::find(name)?.policy.to_bpf(&node_costs(costs));
+    let preset = drawn_nowhere(name, presets::find(name)?.policy.to_bpf(&node_costs(costs)))?;
     let spin = if OWN_SPIN.contains(&name) { preset.spin } else { intf::cosched_spin_COSCHED_SPIN_FIXED };
     let gate = intf::cosched_gate_COSCHED_GATE_ALWAYS;
     Ok(cosched_policy { spin, spin_ns, gate, epochs: 0, residual_slice: 0, quantum_ns, ..preset })
@@ -104,7 +104,18 @@ pub fn policy_of(name: &str, costs: &Costs, spin_ns: u64, quantum_ns: u64) -> Re
 /// # Errors
 /// One line, if the loader would refuse it.
 pub fn kernel_policy_of(name: &str, costs: &Costs, quantum_ns: u64) -> Result<cosched_policy, String> {
-    Ok(cosched_policy { quantum_ns, ..presets::changed(name)?.to_bpf(&node_costs(costs)) })
+    let policy = drawn_nowhere(name, presets::changed(name)?.to_bpf(&node_costs(costs)))?;
+    Ok(cosched_policy { quantum_ns, ..policy })
+}
+
+/// The policy, unless its turns are drawn: this model has none of those.
+fn drawn_nowhere(name: &str, policy: cosched_policy) -> Result<cosched_policy, String> {
+    match policy.arrival {
+        intf::cosched_arrival_COSCHED_ARRIVAL_BEAT => {
+            Err(format!("'{name}' draws turns, which this model does not have (choose sim shared, or another policy)"))
+        }
+        _ => Ok(policy),
+    }
 }
 
 fn node_costs(costs: &Costs) -> calibration::Costs {

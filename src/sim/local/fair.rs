@@ -114,6 +114,13 @@ impl Fair {
         native::fair_has_rest(task.slice_ns, task.used_ns)
     }
 
+    /// `slot`, which is in the queue, takes the place there that it has by now, with a whole slice.
+    pub fn restarts(&mut self, slot: Slot) {
+        self.queue.retain(|&other| other != slot);
+        self.begin_slice(slot);
+        self.enqueue(slot);
+    }
+
     /// Puts `slot`, which is in the queue, before all others. `slice_ns`: for a slice of that length, else for what is left.
     pub fn boost(&mut self, slot: Slot, slice_ns: Option<u64>) {
         if let Some(slice_ns) = slice_ns {

@@ -25,6 +25,7 @@ use super::cli::ReplayArgs;
 use super::progress::progress;
 use super::report::{self, run_seed};
 use super::shared::program::{Pattern, Program, Receiver};
+use super::shared::uneven::Uneven;
 use super::shared::{self, Faults, Outcome, Setup};
 use super::stats::Estimate;
 use crate::bpf::intf::cosched_policy;
@@ -180,6 +181,7 @@ fn cases(summary: &Summary, measured: &Measured, args: &ReplayArgs) -> (Cases, V
             costs: measured.model,
             faults: Faults { loss: 0.0, resend_ns: 0, skew_ns: 0 },
             tick_ns,
+            uneven: Uneven::default(),
             aligned: summary.testbed == Testbed::One,
             warmup_ns: WARMUP_NS,
             length_ns: (summary.seconds.min(LONGEST_S) * 1e9) as u64,

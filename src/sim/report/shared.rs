@@ -12,7 +12,9 @@ use crate::calibration;
 use crate::presets;
 use crate::report::usage;
 use crate::sim::cli::{PatternName, ReceiverName, SharedArgs};
+use crate::sim::shared::beat::is_beat;
 use crate::sim::shared::program::{MOST_NODES, Pattern, Program, Receiver};
+use crate::sim::shared::uneven::Uneven;
 use crate::sim::shared::{self, Costs, Faults, Job, Outcome, Setup, is_gang};
 use crate::sim::stats::Estimate;
 
@@ -26,6 +28,7 @@ struct Intervals {
     iterations_per_s: Option<f64>,
     fairness: Option<f64>,
     coscheduled: Option<f64>,
+    longest_ms: Option<f64>,
 }
 
 /// Of nodes that have several.
@@ -43,10 +46,12 @@ struct SharedView {
     #[serde(skip_serializing_if = "Option::is_none")]
     cpus: Option<Cpus>,
     slowdown: f64,
+    slowdown_most: f64,
     iterations_per_s: f64,
     alone_per_s: f64,
     fairness: f64,
     coscheduled: f64,
+    longest_ms: f64,
     ci90: Intervals,
     cpu_share: f64,
     fairness_min: f64,
@@ -86,6 +91,10 @@ pub fn shared(args: &SharedArgs) -> Result<ExitCode> {
         text(view.iterations_per_s, ci90.iterations_per_s, 1),
         view.alone_per_s
     );
+    if args.jobs > 1 {
+        println!("slowdown of the job that is slowed down most: {:.3}", view.slowdown_most);
+    }
+    println!("longest iteration: {} ms", text(view.longest_ms, ci90.longest_ms, 1));
     println!(
         "F: {}, on the node where a job has least {:.2}",
         text(view.fairness, ci90.fairness, 3),
@@ -121,7 +130,12 @@ pub fn policy(flag: &str, name: &str, tasks: u32, costs: &calibration::Costs) ->
 pub fn setup(args: &SharedArgs) -> Result<Setup> {
     let SharedArgs { latency_us, overhead_us, switch_us, .. } = *args;
     let costs = calibration::Costs { latency_us, overhead_us, switch_us };
-    let tasks = args.jobs + args.competitors;
+    let most = args.most_competitors.unwrap_or(args.competitors);
+    let Some(more) = most.checked_sub(args.competitors) else {
+        let message = format!("--most-competitors: {most} are fewer than the {} of --competitors", args.competitors);
+        return Err(usage(message + " (choose as many, or more)"));
+    };
+    let tasks = args.jobs + most;
     let of = |flag: &str, name: &str| policy(flag, name, tasks, &costs);
     let first = args.mistuned.as_deref().map(|name| of("mistuned", name)).transpose()?;
     let setup = Setup {
@@ -144,6 +158,7 @@ pub fn setup(args: &SharedArgs) -> Result<Setup> {
             resend_ns: ns(args.resend_ms.unwrap_or(RESEND_MS), 1e6),
             skew_ns: ns(args.clock_skew_ms.unwrap_or(0.0), 1e6),
         },
+        uneven: uneven(args, more),
         tick_ns: u64::from(args.tick_us) * 1000,
         aligned: false,
         warmup_ns: ns(args.warmup_s, 1e9),
@@ -169,10 +184,48 @@ pub fn setup(args: &SharedArgs) -> Result<Setup> {
     if args.resend_ms.is_some() && args.loss == 0.0 {
         return Err(usage("--resend-ms: it has no effect without losses (leave it out, or give --loss)"));
     }
-    if args.clock_skew_ms.is_some() && !is_gang(&setup.policy) && !setup.first.as_ref().is_some_and(is_gang) {
-        return Err(usage("--clock-skew-ms: only a gang looks at the clock (leave it out, or choose --policy gang)"));
-    }
+    check_uneven(args, &setup)?;
     Ok(setup)
+}
+
+/// Whether what differs from node to node goes together with the rest.
+fn check_uneven(args: &SharedArgs, setup: &Setup) -> Result<()> {
+    let any = |is: fn(&cosched_policy) -> bool| is(&setup.policy) || setup.first.as_ref().is_some_and(is);
+    let by_clock = any(is_gang) || any(is_beat);
+    let no_clock = "only gang and beat look at the clock (leave it out, or choose --policy gang)";
+    if args.clock_skew_ms.is_some() && !by_clock {
+        return Err(usage(format!("--clock-skew-ms: {no_clock}")));
+    }
+    if args.clock_drift_ppm.is_some() && !by_clock {
+        return Err(usage(format!("--clock-drift-ppm: {no_clock}")));
+    }
+    if !args.beat_without.is_empty() && !any(is_beat) {
+        return Err(usage("--beat-without: these are pieces of beat (leave it out, or choose --policy beat)"));
+    }
+    if args.mistuned_every.is_some() && args.mistuned.is_none() {
+        return Err(usage("--mistuned-every: no node is mistuned (leave it out, or give --mistuned)"));
+    }
+    if args.least_nodes.is_some_and(|least| least > args.nodes) {
+        return Err(usage(format!("--least-nodes: there are {} nodes (choose at most so many)", args.nodes)));
+    }
+    if args.least_nodes.is_some() && args.pattern == PatternName::Token {
+        return Err(usage(
+            "--least-nodes: an odd number of nodes makes no pairs (leave it out, or choose --pattern ring)",
+        ));
+    }
+    Ok(())
+}
+
+fn uneven(args: &SharedArgs, competitors_more: u32) -> Uneven {
+    Uneven {
+        competitors_more,
+        nodes_least: args.least_nodes.unwrap_or(0),
+        stay_ns: ns(args.stay_s.unwrap_or(0.0), 1e9),
+        drift_ppm: args.clock_drift_ppm.unwrap_or(0.0),
+        lead_ns: ns(args.start_lead_ms, 1e6),
+        mistuned_every: args.mistuned_every.unwrap_or(0),
+        without: args.beat_without.clone(),
+    }
 }
 
 fn program(args: &SharedArgs) -> Program {
@@ -203,6 +256,7 @@ fn view(args: &SharedArgs) -> Result<SharedView> {
     let slowdown = of(&|outcome| setup.slowdown(outcome, alone_per_s));
     let (rate, fairness, coscheduled) =
         (mean(|job| job.iterations_per_s), mean(|job| job.fairness), mean(|job| job.coscheduled));
+    let longest = of(&|outcome| outcome.jobs.iter().map(|job| job.longest_ms).fold(0.0, f64::max));
     let least = outcomes.iter().filter_map(|outcome| outcome.competitor_fairness_min).collect::<Vec<_>>();
     let events: u64 = outcomes.iter().map(|outcome| outcome.events).sum();
     let moves_per_s = of(&|outcome| outcome.moves_per_s).mean;
@@ -211,15 +265,18 @@ fn view(args: &SharedArgs) -> Result<SharedView> {
         nodes: args.nodes,
         cpus: (args.cpus > 1).then_some(Cpus { each: args.cpus, ranks: args.ranks, moves_per_s }),
         slowdown: slowdown.mean,
+        slowdown_most: of(&|outcome| setup.slowdown_most(outcome, alone_per_s)).mean,
         iterations_per_s: rate.mean,
         alone_per_s,
         fairness: fairness.mean,
         coscheduled: coscheduled.mean,
+        longest_ms: longest.mean,
         ci90: Intervals {
             slowdown: slowdown.ci90,
             iterations_per_s: rate.ci90,
             fairness: fairness.ci90,
             coscheduled: coscheduled.ci90,
+            longest_ms: longest.ci90,
         },
         cpu_share: mean(|job| job.cpu_share).mean,
         fairness_min: mean(|job| job.fairness_min).mean,

@@ -172,6 +172,28 @@ pub fn mistuned(how: &How) -> Vec<Figure> {
     )]
 }
 
+/// Turns that all nodes draw alike, beside the others, where all of a job meet.
+pub fn beat(how: &How) -> Vec<Figure> {
+    let mut cells = Vec::new();
+    for (panel, competitors_more) in [("two competitors", 0), ("one to three", 2)] {
+        for name in ["dcs-sb", "gang", "beat", "beat+quantum_ms=5"] {
+            for nodes in [2, 16, 128, 1024, 4096].into_iter().filter(|nodes| *nodes <= how.most_nodes) {
+                let fewer = competitors_more / 2;
+                let mut setup = load(name, Pattern::Meeting, nodes, (2, 2 - fewer));
+                setup.uneven.competitors_more = competitors_more;
+                setup.policy = policy_of(name, (2, 2 + fewer));
+                cells.push(Cell { panel, series: name.into(), x: f64::from(nodes), setup });
+            }
+        }
+    }
+    let ran = run("beat", cells, how);
+    let longest = |ran: &Ran| ran.estimate(|outcome| outcome.mean(|job| job.longest_ms));
+    vec![
+        slowdowns("beat-slowdown", "slowdown of two jobs that meet every 5 ms", ("nodes", true), &ran),
+        figure("beat-longest", "longest iteration", ("nodes", true), ("ms", true), &ran, longest),
+    ]
+}
+
 /// A gang by clocks that differ.
 pub fn skew(how: &How) -> Vec<Figure> {
     let mut cells = Vec::new();

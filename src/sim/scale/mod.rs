@@ -16,13 +16,14 @@ use super::paper::figure::{Figure, number};
 /// What makes some figures of the same runs, and their names.
 type Maker = (&'static str, &'static [&'static str], fn(&How) -> Vec<Figure>);
 
-const FIGURES: [Maker; 6] = [
+const FIGURES: [Maker; 7] = [
     ("nodes", &["scale-slowdown", "scale-coscheduled", "scale-fairness"], figures::nodes),
     ("jobs", &["scale-jobs"], figures::jobs),
     ("loss", &["scale-loss"], figures::loss),
     ("latency", &["scale-latency"], figures::latency),
     ("mistuned", &["scale-mistuned"], figures::mistuned),
     ("skew", &["scale-skew"], figures::skew),
+    ("beat", &["beat-slowdown", "beat-longest"], figures::beat),
 ];
 
 /// How figures are made.
@@ -52,7 +53,9 @@ pub fn run(args: &ScaleArgs) -> Result<ExitCode> {
     }
     match &args.page {
         Some(path) => {
+            // Those of beat have a page of their own.
             let names = FIGURES.iter().flat_map(|(_, names, _)| names.iter().copied());
+            let names = names.filter(|name| name.starts_with("scale"));
             let figures = paper::stored(&args.out, names)?;
             paper::write_page(path, &page::page(&figures, &paper::as_seen_from(path, &args.out)))
         }

@@ -9,6 +9,7 @@ use crate::sim::progress::progress;
 use crate::sim::report::run_seed;
 use crate::sim::report::shared::policy;
 use crate::sim::shared::program::{Pattern, Program, Receiver};
+use crate::sim::shared::uneven::Uneven;
 use crate::sim::shared::{self, Costs, Faults, Outcome, Setup};
 use crate::sim::stats::Estimate;
 
@@ -89,6 +90,7 @@ pub fn load(name: &str, pattern: Pattern, nodes: u32, tasks: (u32, u32)) -> Setu
             idle_switch_ns: us(COSTS.switch_us),
         },
         faults: Faults { loss: 0.0, resend_ns: 200 * MS, skew_ns: 0 },
+        uneven: Uneven::default(),
         tick_ns: 4 * MS,
         aligned: false,
         warmup_ns,

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::model::{Cpu, Shared};
-use super::task::Park;
+use super::task::{Park, Wait};
 use crate::native;
 use crate::sim::local::{EFFECTIVE, LocalScheduler, WEIGHT};
 use crate::sim::node::Mode;
@@ -40,10 +40,15 @@ impl Shared<'_> {
             dealt[least].push(slot);
             on_cpu[slot as usize] = cpus.start + least as u32;
         }
+        let first = cpus.start as usize;
         for &slot in order {
-            let on = on_cpu[slot as usize] as usize;
+            let on = on_cpu[slot as usize].max(cpus.start) as usize;
             self.task(on, slot).cpu = on as u32;
-            self.cpus[on].node.local.arrive(slot);
+            if self.is_present(self.node_of(first), slot) {
+                self.cpus[on].node.local.arrive(slot);
+            } else {
+                self.task(on, slot).wait = Wait::Sleeps;
+            }
         }
     }
 
@@ -117,6 +122,7 @@ mod tests {
     use crate::sim::shared::model::LANES;
     use crate::sim::shared::program::{Pattern, Program, Receiver};
     use crate::sim::shared::task::{Step, Task};
+    use crate::sim::shared::uneven::Uneven;
     use crate::sim::shared::{Costs, Faults, Setup};
 
     const US: u64 = 1_000;
@@ -136,6 +142,7 @@ mod tests {
             costs: Costs { latency_ns: 5 * US, overhead_ns: 20 * US, switch_ns: 60 * US, idle_switch_ns: 150 * US },
             faults: Faults { loss: 0.01, resend_ns: 30 * MS, skew_ns: 0 },
             tick_ns: 4 * MS,
+            uneven: Uneven::default(),
             aligned: false,
             warmup_ns: 0,
             length_ns: 400 * MS,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a message does that comes: the demand to run its receiver, and the gate that says when that is fair (`bpf/demand.bpf.h`).
 
+use super::beat::is_beat;
 use super::is_gang;
 use super::model::{Event, Shared};
 use super::task::{Boost, Park, Wait};
-use crate::bpf::intf::{self, FAIR_LEAST_SLICE_NS, cosched_candidate, cosched_demand};
+use crate::bpf::intf::{self, FAIR_LEAST_SLICE_NS, cosched_beat_news, cosched_candidate, cosched_demand};
 use crate::native;
 use crate::sim::engine::Queue;
 use crate::sim::local::{EFFECTIVE, LocalScheduler};
@@ -17,8 +18,25 @@ impl Shared<'_> {
     }
 
     /// A message comes.
-    pub(super) fn message(&mut self, place: u32, channel: u8, epoch: u64, rest_ns: u64, queue: &mut Queue<Event>) {
+    pub(super) fn message(
+        &mut self,
+        place: u32,
+        channel: u8,
+        (epoch, rest_us, sizes): (u64, u32, u32),
+        queue: &mut Queue<Event>,
+    ) -> bool {
         let (on, slot) = (self.cpu_of(place), place % self.slots);
+        if !self.is_present(self.node_of(on), slot) {
+            return false;
+        }
+        let news = cosched_beat_news { tai_ns: epoch, theta: rest_us, sizes };
+        self.beat_hears(on, slot, &news, queue);
+        let (epoch, rest_us) = if sizes == 0 { (epoch, rest_us) } else { (0, 0) };
+        self.arrives(on, slot, channel, (epoch, u64::from(rest_us) * 1000), queue);
+        true
+    }
+
+    fn arrives(&mut self, on: usize, slot: u32, channel: u8, (epoch, rest_ns): (u64, u64), queue: &mut Queue<Event>) {
         let (now_ns, runs) = (queue.now_ns(), self.running(on) == Some(slot));
         let task = self.task(on, slot);
         task.pending[usize::from(channel)] += 1;
@@ -59,8 +77,9 @@ impl Shared<'_> {
         if self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
             return self.reschedule(on, queue);
         }
-        if self.task(on, slot).park == Park::Parked {
-            self.cpus[on].unpark = true;
+        let parked = self.task(on, slot).park == Park::Parked;
+        self.cpus[on].unpark |= parked;
+        if parked || is_beat(self.policy(on)) {
             self.makes_way(on, slot, queue);
         }
     }
@@ -80,6 +99,13 @@ impl Shared<'_> {
     fn makes_way(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
         let (policy, now_ns) = (self.policy(on), queue.now_ns());
         self.settle(on, now_ns);
+        if is_beat(policy) {
+            self.unparks(on, now_ns);
+            if self.beat_preempts(on, slot, now_ns) {
+                self.reschedule(on, queue);
+            }
+            return;
+        }
         let Some(running) = self.running(on) else { return };
         let rows = is_gang(policy) && self.has_turn(on, slot, now_ns) && !self.has_turn(on, running, now_ns);
         if rows || self.cpus[on].node.local.outranks(running) {

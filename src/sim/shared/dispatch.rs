@@ -123,7 +123,7 @@ impl Shared<'_> {
     pub(super) fn dispatch(&mut self, on: usize, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
         self.unparks(on, now_ns);
-        if !self.takes_boosted(on, now_ns) && !self.takes_row(on, now_ns) {
+        if !self.takes_boosted(on, now_ns) && !self.takes_row(on, now_ns) && !self.takes_beat(on, now_ns) {
             self.pulls(on, now_ns);
         }
         self.takes_from_others(on, now_ns);
@@ -146,7 +146,7 @@ impl Shared<'_> {
     /// Gang: whether the row of `slot` has its turn. Jobs and competitors have a row each, as far as there are rows.
     pub(super) fn has_turn(&self, on: usize, slot: u32, now_ns: u64) -> bool {
         let (policy, job) = (self.policy(on), self.setup.who_is(self.node_of(on), slot).0);
-        native::gang_row_at(policy, self.cpus[on].tai_ns + now_ns) == job % policy.rows.max(1)
+        native::gang_row_at(policy, self.tai_ns(on, now_ns)) == job % policy.rows.max(1)
     }
 
     /// Gang: the first of the row whose turn it is goes first. False: there are no rows.

@@ -8,17 +8,21 @@
 //! that waits is parked, yields or sleeps as in `bpf/park.bpf.h` and `bpf/waits.bpf.h`; epochs go along with the messages. So
 //! this is what the scheduler's files together make of a load, where weights are equal and all CPUs of a node share a cache.
 
+pub mod beat;
 mod cpus;
 mod demand;
 mod dispatch;
 mod model;
 pub mod program;
 mod pulse;
+mod stays;
 mod steps;
 mod task;
+pub mod uneven;
 
 use self::model::{LANES, Shared};
 use self::program::{Program, Receiver};
+use self::uneven::Uneven;
 use crate::bpf::intf::{self, cosched_policy};
 use crate::calibration;
 use crate::presets;
@@ -44,7 +48,7 @@ pub struct Faults {
     pub loss: f64,
     /// After how long, in ns, each time that one is lost.
     pub resend_ns: u64,
-    /// Gang: by how much the clocks of the nodes are wrong, in ns: uniform from half of that behind to half of it ahead.
+    /// Gang, beat: by how much the clocks of the nodes are wrong, in ns: uniform from half of that behind to half of it ahead.
     pub skew_ns: u64,
 }
 
@@ -71,6 +75,8 @@ pub struct Setup {
     pub costs: Costs,
     /// What goes wrong.
     pub faults: Faults,
+    /// What is not the same everywhere and always.
+    pub uneven: Uneven,
     /// Between two ticks of a CPU, in ns.
     pub tick_ns: u64,
     /// Whether all CPUs tick together, as those of one kernel.
@@ -84,12 +90,14 @@ pub struct Setup {
 impl Setup {
     /// The policy of a node.
     pub fn policy_of(&self, node: u32) -> &cosched_policy {
-        self.first.as_ref().filter(|_| node == 0).unwrap_or(&self.policy)
+        let every = self.uneven.mistuned_every;
+        let is_other = if every > 0 { node % every == every - 1 } else { node == 0 };
+        self.first.as_ref().filter(|_| is_other).unwrap_or(&self.policy)
     }
 
-    /// Tasks on each node.
+    /// Tasks on each node, at most.
     pub fn slots(&self) -> u32 {
-        self.jobs * self.ranks + self.competitors
+        self.jobs * self.ranks + self.competitors + self.uneven.competitors_more
     }
 
     /// Processes of each job.
@@ -106,15 +114,16 @@ impl Setup {
         }
     }
 
-    /// How many tasks share a CPU, in the mean; 1 if there are fewer than CPUs.
-    fn tasks_a_cpu(&self) -> f64 {
-        (f64::from(self.slots()) / f64::from(self.cpus)).max(1.0)
+    /// By how much the jobs are slower than they would be if each had its fair share of all its nodes at the same time, as much
+    /// as it has of the node where that is least, undisturbed; `alone_per_s`: what one makes that has the nodes to itself.
+    pub fn slowdown(&self, outcome: &Outcome, alone_per_s: f64) -> f64 {
+        alone_per_s * outcome.mean(|job| job.due_share) / outcome.mean(|job| job.iterations_per_s).max(1e-9)
     }
 
-    /// By how much the jobs are slower than they would be if each had its fair share of all nodes at the same time, undisturbed;
-    /// `alone_per_s`: what one makes that has the nodes to itself.
-    pub fn slowdown(&self, outcome: &Outcome, alone_per_s: f64) -> f64 {
-        alone_per_s / self.tasks_a_cpu() / outcome.mean(|job| job.iterations_per_s).max(1e-9)
+    /// The same of the job that is slowed down most.
+    pub fn slowdown_most(&self, outcome: &Outcome, alone_per_s: f64) -> f64 {
+        let of = |job: &Job| alone_per_s * job.due_share / job.iterations_per_s.max(1e-9);
+        outcome.jobs.iter().map(of).fold(0.0, f64::max)
     }
 }
 
@@ -136,6 +145,10 @@ pub struct Job {
     pub fairness_min: f64,
     /// The share of its messages that found their receiver running.
     pub coscheduled: f64,
+    /// What was due to it on the node where that is least, as a share of the time; 0 while it was away.
+    pub due_share: f64,
+    /// How long its longest iteration took, in ms.
+    pub longest_ms: f64,
 }
 
 /// What one run has found.
@@ -174,14 +187,16 @@ pub fn simulate(setup: &Setup, seed: u64) -> Outcome {
 pub fn alone_per_s(setup: &Setup, seed: u64) -> f64 {
     let local = presets::find("local").expect("it is a preset").policy;
     let policy = local.to_bpf(&calibration::Costs { latency_us: 0.0, overhead_us: 0.0, switch_us: 0.0 });
+    let nodes = setup.nodes.min(1024 / setup.ranks.next_power_of_two()).max(1);
     let alone = Setup {
-        nodes: setup.nodes.min(1024 / setup.ranks.next_power_of_two()).max(1),
+        nodes,
         jobs: 1,
         competitors: 0,
         program: Program { receiver: Receiver::Spin, ..setup.program },
         policy,
         first: None,
         faults: Faults { loss: 0.0, resend_ns: 0, skew_ns: 0 },
+        uneven: Uneven::default(),
         length_ns: setup.length_ns.min(1_000_000_000),
         ..setup.clone()
     };
@@ -190,29 +205,32 @@ pub fn alone_per_s(setup: &Setup, seed: u64) -> f64 {
 
 fn outcome(model: &Shared<'_>, events: u64) -> Outcome {
     let setup = model.setup;
-    let (nodes, slots, seconds) = (setup.nodes as usize, setup.slots() as usize, setup.length_ns as f64 / 1e9);
-    let share = |node: usize, slot: usize| model.tasks[node * slots + slot].cpu_ns as f64 / setup.length_ns as f64;
-    let (ranks, tasks_a_cpu) = (setup.ranks as usize, setup.tasks_a_cpu());
-    let fairness = |node: usize, slot: usize| tasks_a_cpu * share(node, slot);
-    let least = |slot: usize| (0..nodes).map(|node| fairness(node, slot)).fold(f64::INFINITY, f64::min);
+    let (nodes, slots, seconds) = (setup.nodes as usize, model.slots as usize, setup.length_ns as f64 / 1e9);
+    let ranks = setup.ranks as usize;
+    let of_slots = |slots_of: std::ops::Range<usize>| {
+        let tasks =
+            (0..nodes).flat_map(move |node| slots_of.clone().map(move |slot| &model.tasks[node * slots + slot]));
+        tasks.filter(|task| task.due_ns > 0.0)
+    };
+    let fairness = |task: &task::Task| task.cpu_ns as f64 / task.due_ns;
     let job = |number: usize| {
-        let own = || number * ranks..(number + 1) * ranks;
-        let of_job = || (0..nodes).flat_map(|node| own().map(move |slot| &model.tasks[node * slots + slot]));
-        let shares = (0..nodes).flat_map(|node| own().map(move |slot| share(node, slot)));
-        let (processes, cpu_share) = ((nodes * ranks) as f64, shares.sum::<f64>() / (nodes * ranks) as f64);
+        let of_job = || of_slots(number * ranks..(number + 1) * ranks);
+        let processes = of_job().count().max(1) as f64;
+        let mean = |of: &dyn Fn(&task::Task) -> f64| of_job().map(of).sum::<f64>() / processes;
         let [arrived, running] = [0, 1].map(|i| of_job().map(|task| task.arrivals[i]).sum::<u64>() as f64);
         Job {
-            iterations_per_s: of_job().map(|task| task.iterations).sum::<u64>() as f64 / processes / seconds,
-            cpu_share,
-            fairness: tasks_a_cpu * cpu_share,
-            fairness_min: own().map(least).fold(f64::INFINITY, f64::min),
+            iterations_per_s: mean(&|task| task.iterations as f64) / seconds,
+            cpu_share: mean(&|task| task.cpu_ns as f64) / setup.length_ns as f64,
+            fairness: mean(&fairness),
+            fairness_min: of_job().map(fairness).fold(f64::INFINITY, f64::min),
             coscheduled: if arrived > 0.0 { running / arrived } else { 1.0 },
+            due_share: model.dues_ns[number] / setup.length_ns as f64,
+            longest_ms: of_job().map(|task| task.longest_ns as f64 / 1e6).fold(0.0, f64::max),
         }
     };
-    let competitors = (setup.jobs as usize * ranks..slots).map(least).reduce(f64::min);
     Outcome {
         jobs: (0..setup.jobs as usize).map(job).collect(),
-        competitor_fairness_min: competitors,
+        competitor_fairness_min: of_slots(setup.jobs as usize * ranks..slots).map(fairness).reduce(f64::min),
         boosts_per_s: model.boosts as f64 / nodes as f64 / seconds,
         moves_per_s: model.moves as f64 / nodes as f64 / seconds,
         events,

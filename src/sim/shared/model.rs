@@ -5,13 +5,15 @@
 //! message does that comes, in [`demand`](super::demand); what ticks and timers do, in [`pulse`](super::pulse); and what a
 //! process does while it runs, in [`steps`](super::steps).
 
+use super::beat::{self, Beat, is_beat};
 use super::program::Pattern;
 use super::task::{Step, Task};
+use super::uneven::{self, Span};
 use super::{Setup, is_gang};
 use crate::bpf::intf::{FAIR_MEAN_SHIFT, cosched_loan, cosched_policy, cosched_presence, cosched_share_clock};
 use crate::native;
 use crate::sim::engine::{Lane, Model, Queue};
-use crate::sim::local::Fair;
+use crate::sim::local::{Fair, LocalScheduler};
 use crate::sim::node::{Mode, Node};
 use crate::sim::random::Random;
 
@@ -34,10 +36,13 @@ pub enum Event {
     Tick { cpu: u32 },
     /// The scheduler's own timer.
     Pulse { cpu: u32 },
-    /// Gang: another row has its turn.
+    /// Gang, beat: another turn begins.
     Turn { cpu: u32 },
-    /// A message comes: of this epoch, and of a sender with so much left of its slice, in us.
-    Message { place: u32, channel: u8, epoch: u64, rest_us: u32 },
+    /// A job comes, or goes.
+    Stay { job: u32 },
+    /// A message comes: of this epoch, and of a sender with so much left of its slice, in us. Under beat, with the sender's
+    /// clock, theta and sizes.
+    Message { place: u32, channel: u8, epoch: u64, rest_us: u32, sizes: u32 },
     /// What is counted begins.
     Begin,
     /// It is over.
@@ -69,8 +74,12 @@ pub struct Cpu {
     pub balance_ns: u64,
     /// What the share of each has been so far.
     pub shares: cosched_share_clock,
-    /// Gang: what its clock says at time 0.
+    /// Gang, beat: what its clock says at time 0.
     pub tai_ns: u64,
+    /// By how much that goes too fast, in parts per million.
+    pub drift_ppm: f64,
+    /// Beat: the turn.
+    pub beat: Beat,
 }
 
 impl Cpu {
@@ -94,6 +103,15 @@ pub struct Shared<'a> {
     pub(super) losses: Random,
     /// When CPUs look for busier ones.
     pub(super) looks: Random,
+    /// Where the jobs are.
+    pub(super) spans: Vec<Span>,
+    /// How many compete, by node.
+    pub(super) competitors: Vec<u32>,
+    /// How long jobs stay.
+    pub(super) stays: Random,
+    /// What was due to each job in the time that counts, in ns, and up to when that is.
+    pub(super) dues_ns: Vec<f64>,
+    pub(super) dues_at_ns: u64,
     over: bool,
 }
 
@@ -101,10 +119,12 @@ impl<'a> Shared<'a> {
     /// All are there, and nobody runs yet.
     pub fn new(setup: &'a Setup, seed: u64) -> Self {
         let slots = setup.slots();
-        let mut random = Random::new(seed, 0);
+        let (mut random, mut drifts) = (Random::new(seed, 0), Random::new(seed, u64::MAX - 2));
+        let names = beat::names(setup.jobs, seed);
         let cpus_of = |node: u32| {
             let skew_ns = random.below(setup.faults.skew_ns + 1);
-            std::iter::repeat_n(cpu(setup, node, skew_ns), setup.cpus as usize)
+            let drift_ppm = setup.uneven.drift_ppm * drifts.unit();
+            std::iter::repeat_n(cpu(setup, node, skew_ns, drift_ppm, &names), setup.cpus as usize)
         };
         let cpus = (0..setup.nodes).flat_map(cpus_of).collect();
         let task = |place: u32| {
@@ -123,6 +143,11 @@ impl<'a> Shared<'a> {
             moves: 0,
             losses: Random::new(seed, 1),
             looks: Random::new(seed, u64::MAX),
+            spans: uneven::spans(setup, seed),
+            competitors: (0..setup.nodes).map(|node| uneven::competitors(setup, seed, node)).collect(),
+            stays: Random::new(seed, u64::MAX - 3),
+            dues_ns: vec![0.0; setup.jobs as usize],
+            dues_at_ns: 0,
             over: false,
         }
     }
@@ -148,6 +173,13 @@ impl<'a> Shared<'a> {
             random.shuffle(&mut order);
             self.deal(cpus, &order);
         }
+        self.leads(&mut Random::new(random.number(), 1));
+        (0..self.cpus.len())
+            .filter(|&on| is_beat(self.policy(on)))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|on| self.beat_starts(on, queue));
+        (0..self.setup.jobs).for_each(|job| self.schedules_stay(job, queue));
         for cpu in 0..self.cpus.len() {
             self.dispatch(cpu, queue);
         }
@@ -178,16 +210,25 @@ impl<'a> Shared<'a> {
 
     /// The rank of the process that has this slot of the node of the CPU `on`.
     pub(super) fn rank_of(&self, on: usize, slot: u32) -> u32 {
-        self.setup.who_is(self.node_of(on), slot).1
+        let (span, node) = (self.span_of(slot), self.node_of(on));
+        let index = span.index(node, self.setup.nodes).unwrap_or(0);
+        slot % self.setup.ranks * span.nodes + index
+    }
+
+    fn span_of(&self, slot: u32) -> Span {
+        self.spans[(slot / self.setup.ranks) as usize]
+    }
+
+    /// How many processes the job has that `slot` is one of.
+    pub(super) fn processes_of(&self, slot: u32) -> u32 {
+        self.span_of(slot).nodes * self.setup.ranks
     }
 
     /// Where the process with this rank is of the job that `slot` is one of.
     pub(super) fn place_of_rank(&self, slot: u32, rank: u32) -> u32 {
-        let Setup { nodes, ranks, .. } = *self.setup;
-        match ranks {
-            1 => rank * self.slots + slot,
-            _ => rank % nodes * self.slots + slot - slot % ranks + rank / nodes,
-        }
+        let (span, Setup { nodes, ranks, .. }) = (self.span_of(slot), self.setup);
+        let node = (span.first + rank % span.nodes) % nodes;
+        node * self.slots + slot - slot % ranks + rank / span.nodes
     }
 
     pub(super) fn task(&mut self, on: usize, slot: u32) -> &mut Task {
@@ -204,6 +245,18 @@ impl<'a> Shared<'a> {
         self.setup.policy_of(self.node_of(on))
     }
 
+    /// Tasks begin ahead of the fair order, by any part of what they may.
+    fn leads(&mut self, random: &mut Random) {
+        let most_ns = self.setup.uneven.lead_ns;
+        for place in (0..self.tasks.len()).filter(|_| most_ns > 0) {
+            let (on, slot) = (self.tasks[place].cpu as usize, place as u32 % self.slots);
+            if self.cpus[on].node.local.queue().contains(&slot) {
+                self.cpus[on].node.local.charge(slot, random.below(most_ns + 1));
+                self.cpus[on].node.local.restarts(slot);
+            }
+        }
+    }
+
     /// What is counted begins, or ends.
     fn settle_all(&mut self, queue: &Queue<Event>) {
         (0..self.cpus.len()).for_each(|on| self.settle(on, queue.now_ns()));
@@ -211,7 +264,7 @@ impl<'a> Shared<'a> {
 }
 
 /// One of a node whose clock is ahead by so much of one that is as far behind as a clock can be.
-fn cpu(setup: &Setup, node: u32, skew_ns: u64) -> Cpu {
+fn cpu(setup: &Setup, node: u32, skew_ns: u64, drift_ppm: f64, names: &[u64]) -> Cpu {
     let policy = setup.policy_of(node);
     let fair = Fair::under(policy, setup.slots() as usize).with_ticks(setup.tick_ns);
     Cpu {
@@ -227,6 +280,8 @@ fn cpu(setup: &Setup, node: u32, skew_ns: u64) -> Cpu {
         balance_ns: 0,
         shares: native::NEW_SHARE_CLOCK,
         tai_ns: TAI_NS - setup.faults.skew_ns / 2 + skew_ns,
+        drift_ppm,
+        beat: Beat::new(node, names),
     }
 }
 
@@ -238,17 +293,21 @@ impl Model for Shared<'_> {
             Event::Timer { cpu, timer } => return self.timer(cpu as usize, timer, queue),
             Event::Tick { cpu } => self.tick(cpu as usize, queue),
             Event::Pulse { cpu } => self.pulse(cpu as usize, queue),
-            Event::Turn { cpu } => self.turn(cpu as usize, queue),
-            Event::Message { place, channel, epoch, rest_us } => {
-                self.message(place, channel, epoch, u64::from(rest_us) * 1000, queue);
+            Event::Turn { cpu } => return self.turn(cpu as usize, queue),
+            Event::Stay { job } => self.stay_over(job, queue),
+            Event::Message { place, channel, epoch, rest_us, sizes } => {
+                return self.message(place, channel, (epoch, rest_us, sizes), queue);
             }
             Event::Begin => {
                 self.settle_all(queue);
+                self.notes_dues(queue.now_ns());
+                self.dues_ns.fill(0.0);
                 self.tasks.iter_mut().for_each(Task::reset);
                 (self.boosts, self.moves) = (0, 0);
             }
             Event::End => {
                 self.settle_all(queue);
+                self.notes_dues(queue.now_ns());
                 self.over = true;
             }
         }

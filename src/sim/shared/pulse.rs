@@ -2,6 +2,7 @@
 //! What ticks and timers do: slices end, who polls in vain is found out and leaves its CPU, somebody is boosted
 //! periodically, rows take turns (`bpf/pulse.bpf.h`, `bpf/park.bpf.h`).
 
+use super::beat::is_beat;
 use super::dispatch::Leaves;
 use super::model::{Event, PULSES, Shared, TICKS};
 use super::task::{Park, Wait};
@@ -32,9 +33,10 @@ impl Shared<'_> {
         native::fair_note_presence(&mut cpu.presence, native::fair_room(cpu.node.local.weight()), now_ns);
         self.settle(on, now_ns);
         let in_vain = self.parks(on) && self.pulse_ns(on).is_none() && self.finds_waiting(on, slot, now_ns);
-        let expired = self.cpus[on].node.local.tick(slot);
+        // Slices end with turns.
+        let expired = !is_beat(self.policy(on)) && self.cpus[on].node.local.tick(slot);
         let boosted = self.task(on, slot).boosted;
-        let outranked = !boosted && self.cpus[on].node.local.outranks(slot);
+        let outranked = !boosted && !is_beat(self.policy(on)) && self.cpus[on].node.local.outranks(slot);
         if expired || in_vain || outranked {
             let how = if expired && !in_vain { Leaves::Expired } else { Leaves::Preempted };
             self.stops(on, slot, how, queue);
@@ -60,12 +62,16 @@ impl Shared<'_> {
         }
     }
 
-    /// Gang: the turn of a row is over.
-    pub(super) fn turn(&mut self, on: usize, queue: &mut Queue<Event>) {
+    /// Gang, beat: a turn is over. Returns whether it is.
+    pub(super) fn turn(&mut self, on: usize, queue: &mut Queue<Event>) -> bool {
         let policy = self.policy(on);
-        let rest_ns = native::gang_rest_ns(policy, self.cpus[on].tai_ns + queue.now_ns());
+        if is_beat(policy) {
+            return self.beat_turn_over(on, queue);
+        }
+        let rest_ns = native::gang_rest_ns(policy, self.tai_ns(on, queue.now_ns()));
         queue.at(queue.now_ns() + rest_ns, Event::Turn { cpu: on as u32 });
         self.reschedule(on, queue);
+        true
     }
 
     /// Whether the running `slot` has polled in vain for longer than its spin time, as far as looks tell. If so it is to

@@ -20,11 +20,12 @@ impl Shared<'_> {
 
     /// The next iteration begins.
     fn begins_iteration(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
-        let program = self.setup.program;
-        let work_ns = program.work_ns(self.setup.processes(), self.setup.costs.overhead_ns);
+        let (program, now_ns) = (self.setup.program, queue.now_ns());
+        let work_ns = program.work_ns(self.processes_of(slot), self.setup.costs.overhead_ns);
         let task = self.task(on, slot);
         let uneven_ns = if program.imbalance_ns > 0 { task.random.below(program.imbalance_ns + 1) } else { 0 };
         task.iterations += 1;
+        (task.longest_ns, task.iterated_ns) = (task.longest_ns.max(now_ns - task.iterated_ns), now_ns);
         task.step = Step::Compute;
         task.left_ns = (work_ns + uneven_ns).saturating_sub(program.imbalance_ns / 2).max(1);
         self.computes(on, slot, queue);
@@ -47,7 +48,7 @@ impl Shared<'_> {
         if self.task(on, slot).wait == Wait::Spins {
             return self.spin_over(on, slot, queue);
         }
-        match self.setup.program.rounds(self.setup.processes()) {
+        match self.setup.program.rounds(self.processes_of(slot)) {
             0 => self.begins_iteration(on, slot, queue),
             _ => self.sends(on, slot, 0, queue),
         }
@@ -55,14 +56,17 @@ impl Shared<'_> {
 
     fn sends(&mut self, on: usize, slot: u32, number: u8, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
-        let (rank, processes) = (self.rank_of(on, slot), self.setup.processes());
+        let (rank, processes) = (self.rank_of(on, slot), self.processes_of(slot));
         let round = self.setup.program.round(number, rank, processes);
         self.settle(on, now_ns);
-        let cpu = &self.cpus[on];
-        let (epoch, rest_us) = (cpu.epoch, (cpu.node.local.rest_ns(slot) / 1000) as u32);
+        let (cpu, news) = (&self.cpus[on], self.beat_tells(on, slot, now_ns));
+        let (epoch, rest_us) = match news.sizes {
+            0 => (cpu.epoch, (cpu.node.local.rest_ns(slot) / 1000) as u32),
+            _ => (news.tai_ns, news.theta),
+        };
         for (distance, channel) in round.sends.into_iter().flatten() {
             let place = self.place_of_rank(slot, (rank + distance) % processes);
-            let message = Event::Message { place, channel, epoch, rest_us };
+            let message = Event::Message { place, channel, epoch, rest_us, sizes: news.sizes };
             match self.late_ns() {
                 0 => queue.after(MESSAGES, self.setup.costs.latency_ns, message),
                 late_ns => queue.at(now_ns + self.setup.costs.latency_ns + late_ns, message),
@@ -86,7 +90,7 @@ impl Shared<'_> {
     /// The running task takes the message with this place in the round, or waits for it.
     fn receives(&mut self, on: usize, slot: u32, number: u8, index: u8, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
-        let round = self.setup.program.round(number, self.rank_of(on, slot), self.setup.processes());
+        let round = self.setup.program.round(number, self.rank_of(on, slot), self.processes_of(slot));
         let task = self.task(on, slot);
         (task.step, task.unread) = (Step::Receive(number, index), 0);
         let Some(channel) = round.receives.get(usize::from(index)).copied().flatten() else {
@@ -102,7 +106,7 @@ impl Shared<'_> {
     }
 
     fn round_over(&mut self, on: usize, slot: u32, number: u8, queue: &mut Queue<Event>) {
-        if number + 1 < self.setup.program.rounds(self.setup.processes()) {
+        if number + 1 < self.setup.program.rounds(self.processes_of(slot)) {
             self.task(on, slot).step = Step::Send(number + 1);
             return self.sends(on, slot, number + 1, queue);
         }
@@ -169,7 +173,7 @@ impl Shared<'_> {
     /// Whether `slot` receives on this channel.
     pub(super) fn receives_on(&self, on: usize, slot: u32, channel: u8) -> bool {
         let Step::Receive(number, index) = self.tasks[self.place_of(on, slot)].step else { return false };
-        let round = self.setup.program.round(number, self.rank_of(on, slot), self.setup.processes());
+        let round = self.setup.program.round(number, self.rank_of(on, slot), self.processes_of(slot));
         round.receives.get(usize::from(index)) == Some(&Some(channel))
     }
 }

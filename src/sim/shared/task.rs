@@ -115,6 +115,12 @@ pub struct Task {
     pub iterations: u64,
     /// CPU time, in ns, in the time that counts.
     pub cpu_ns: u64,
+    /// What was due of that, by the number of tasks that shared its CPU, in ns.
+    pub due_ns: f64,
+    /// When the last iteration began, and how long the longest took, in ns.
+    pub iterated_ns: u64,
+    /// In ns, of those that ended in the time that counts.
+    pub longest_ns: u64,
     /// Messages that came, and of those the ones that found it running, in the time that counts.
     pub arrivals: [u64; 2],
     /// For how long it computes.
@@ -153,6 +159,9 @@ impl Task {
             history: NEW_HISTORY,
             iterations: 0,
             cpu_ns: 0,
+            due_ns: 0.0,
+            iterated_ns: 0,
+            longest_ns: 0,
             arrivals: [0; 2],
             random,
         }
@@ -181,5 +190,6 @@ impl Task {
     /// What is counted begins now.
     pub fn reset(&mut self) {
         (self.iterations, self.cpu_ns, self.arrivals) = (0, 0, [0; 2]);
+        (self.due_ns, self.longest_ns) = (0.0, 0);
     }
 }

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Beat: nodes that come to the same choice in each turn, though nobody tells them what to choose.
+ *
+ * Time is cut into turns of quantum_ns, by TAI. In each turn a node draws which of its jobs goes first. A draw is a
+ * function of the job's name and of the turn's number, so all nodes of a job draw alike and never talk about it. Where
+ * all of a job meet every few milliseconds, only this helps: if each of N nodes is right with probability p, all of
+ * them are with p^N.
+ *
+ *	the chance theta of a job	= its weight / (its weight + the weights of all that come after it on this node)
+ *	job-wide theta			= the least that any of its nodes has, carried by messages
+ *	the job wins the turn if	  draw < theta, and no job before it has won
+ *
+ * An example. A node has jobs A and B and two tasks that do not communicate, all of weight 1. A draws first and wins 1/4
+ * of all turns. B wins 1/3 of those that A does not win, which is 1/4 as well, and 1/2 is left to the rest.
+ *
+ * Jobs draw in the order of their sizes, the largest first, so that two nodes with different other jobs agree on what
+ * is most costly to disagree on. Between equal sizes the names decide. Tasks that do not communicate come last, all of
+ * them as one, so that their number on a node changes nothing for the jobs before them.
+ *
+ * A turn that no job wins is in the fair order (fair.h), for jobs and others alike. There a job makes up for what it
+ * lacks. So its share of the CPU does not depend on what others say of it.
+ *
+ * Nesting: all nodes compare one and the same draw with a theta. Where no other job comes before it, a job that wins on the
+ * node with the least theta wins on all of its nodes.
+ *
+ * Nothing is remembered but theta, size and clock, and theta is renewed within two periods. So nodes with any past
+ * agree soon. Counts of turns won, lags and credits do not work: each node remembers its own errors.
+ *
+ * Nodes that do not draw. A message without news comes from a node that runs another scheduler. Such a job is astray: its
+ * turns by draw are worth nothing where that node does not run it, so it draws none. Instead its messages are demands
+ * (thesis 3.2), and one that is met holds the CPU for a while, so that all of the job come together behind the node that
+ * cannot be told. The caller says which messages count: those of peers of the same job on other nodes.
+ *
+ * What a lying peer can do (thesis 3.3 has the same question for epochs). Let S be the turn and K be BEAT_LEAD_TURNS.
+ *   - Clock. A clock is ahead of its own TAI by no more than BEAT_AHEAD_TURNS * S, whatever it hears, and it goes
+ *     back by S / BEAT_LEAK each turn. It gets there by S / BEAT_STEPS a turn, or by whole turns at once. So a liar
+ *     shifts the numbers of turns by BEAT_AHEAD_TURNS at once, and later by one in BEAT_LEAK turns.
+ *   - Theta. One that is too high is cut to what the node itself would give. One that is too low costs the job its turns
+ *     and not its share: the fair order gives that back. A job that is ahead of the fair order by K turns wins none. So
+ *     no job is ahead by more than (K + 1) * S, and the others together are behind by what the jobs are ahead. In T
+ *     seconds a job's share is too great by (K + 1) * S / T at most: with turns of 20 ms by 0.9% of a CPU in 20 s.
+ *   - Size, or that a job is astray. That changes who draws alike, and the shares of CPU time stay as they were.
+ *
+ * A message carries what struct cosched_beat_news has: 16 bytes. All nodes of a job need the same quantum_ns.
+ */
+#ifndef COSCHED_BEAT_H
+#define COSCHED_BEAT_H
+
+#include "gang.h"
+
+#define BEAT_ONE		0xffffffffU	/* a chance of 1, in 1 / 2^32 */
+#define BEAT_BLOCK_SHIFT	6		/* draws are even over so many turns (as a power of 2), and begin anew */
+#define BEAT_PERIOD_TURNS	16		/* what is heard in so many turns counts in as many that follow */
+#define BEAT_STEPS		20		/* by 1 / so much of a turn a clock goes forward in a turn */
+#define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
+#define BEAT_LEAK		2048		/* by 1 / so much of a turn it goes back in each */
+#define BEAT_LEAD_TURNS		8		/* further ahead of the fair order a job wins no turn */
+#define BEAT_HOLDS		4		/* by 1 / so much of a turn a job that is astray holds the CPU */
+#define BEAT_FOLLOW_TURNS	3		/* it may be ahead of the running task by so much */
+#define BEAT_REST_RANK		(1ULL << 15)	/* of those that do not communicate: a draw of half of theta */
+#define BEAT_SIZES		4		/* bytes of a size's sketch */
+#define BEAT_RANK_MAX		60		/* of one of them */
+
+/* What a message says: 16 bytes. Which job it is of is known by its endpoint, its period by the time. */
+struct cosched_beat_news {
+	u64 tai_ns;			/* the sender's clock, with its corrections */
+	u32 theta;			/* the least that the sender has heard of the job in this period; even: the job is astray */
+	u32 sizes;			/* and the sketch of its nodes */
+};
+
+/* A job on one node. It starts as beat_job_begin() says. */
+struct cosched_beat_job {
+	u64 name;			/* the same on all nodes: a hash */
+	u64 period;			/* in which it was renewed last */
+	u32 theta;			/* what counts now, in 1 / 2^32 */
+	u32 heard;			/* the least so far of this period */
+	u32 sizes;			/* the sketch that counts now */
+	u32 heard_sizes;		/* what has come together so far: a job's nodes stay while it lives */
+	u32 astray;			/* a node of it does not draw: what counts now */
+	u32 heard_astray;		/* and what was heard in this period */
+};
+
+/* The job that is astray and holds one CPU. It starts as zeroes. */
+struct cosched_beat_hold {
+	u64 name;
+	u64 until_ns;
+};
+
+/* The clock of one CPU. It starts as zeroes. */
+struct cosched_beat_clock {
+	u64 ahead_ns;			/* of TAI */
+	u64 stepped_ns;			/* by how much it has gone forward in this turn, without whole turns */
+	u64 turn;			/* which turn that is */
+};
+
+/* SplitMix64: neighbours become strangers (Steele, Lea, Flood 2014). */
+static inline u64 beat_mix(u64 x)
+{
+	x += 0x9e3779b97f4a7c15ULL;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+/*
+ * The draw of the job @name in @turn, from 0 to 2^32 - 1: the point of a digital sequence (Sobol 1967) whose generator
+ * matrix follows from the name. Each column has a 1 on the diagonal and bits of a hash above it. So of any 2^k turns
+ * that begin at a multiple of 2^k, k up to BEAT_BLOCK_SHIFT, each has its draw in another 2^k-th of the range. A job that
+ * draws first with a theta of 2^-k or more waits for less than 2^(k + 1) turns. Two names have different matrices, and each
+ * block of turns has others. No pair of jobs is unlucky for long, and nobody needs to assign sequences to jobs.
+ */
+static inline u32 beat_draw(u64 name, u64 turn)
+{
+	u64 key = beat_mix(name ^ beat_mix(turn >> BEAT_BLOCK_SHIFT));
+	u32 draw = key >> 32;
+
+	for (u32 k = 0; k < BEAT_BLOCK_SHIFT; k++) {
+		u32 diagonal = 1U << (31 - k);
+		u32 above = (u32)(beat_mix(key + k) >> 32) & ~(diagonal | (diagonal - 1));
+
+		if (turn >> k & 1)
+			draw ^= diagonal | above;
+	}
+	return draw;
+}
+
+/* The chance of a job of @weight, where those that come after it have weights that sum up to @after, in 1 / 2^32. */
+static inline u32 beat_theta(u64 weight, u64 after)
+{
+	u64 theta;
+
+	weight &= BEAT_ONE;
+	after = after > (1ULL << 62) ? 1ULL << 62 : after;
+	if (!after)
+		return BEAT_ONE;
+	theta = (weight << 32) / (weight + after);
+	return theta > BEAT_ONE ? BEAT_ONE : theta;
+}
+
+/* A sketch of one node, or of a process, called @node: a rank in one of its bytes (Flajolet, Martin 1985). */
+static inline u32 beat_sketch(u64 node)
+{
+	u64 hash = beat_mix(node ^ 0x6265617473697a65ULL);
+	u32 rank = 1, at = hash % BEAT_SIZES;
+
+	hash >>= 2;
+	for (u32 k = 0; k < BEAT_RANK_MAX - 1 && !(hash >> k & 1); k++)
+		rank++;
+	return rank << 8 * at;
+}
+
+/* The sketch of the nodes of both: byte by byte the greater. */
+static inline u32 beat_sketch_merge(u32 a, u32 b)
+{
+	u32 both = 0;
+
+	for (u32 at = 0; at < BEAT_SIZES; at++) {
+		u32 mask = 0xffU << 8 * at;
+
+		both |= (a & mask) > (b & mask) ? a & mask : b & mask;
+	}
+	return both;
+}
+
+/* The size that a sketch stands for: about 4 log2 of the number of nodes, and the same wherever the sketch is. */
+static inline u32 beat_size(u32 sizes)
+{
+	u32 sum = 0;
+
+	for (u32 at = 0; at < BEAT_SIZES; at++)
+		sum += sizes >> 8 * at & 0xff;
+	return sum;
+}
+
+/* Draws @a before @b? */
+static inline int beat_is_before(const struct cosched_beat_job *a, const struct cosched_beat_job *b)
+{
+	u32 size_a = beat_size(a->sizes), size_b = beat_size(b->sizes);
+
+	return size_a != size_b ? size_a > size_b : a->name < b->name;
+}
+
+static inline u64 beat_period(const struct cosched_policy *policy, u64 tai_ns)
+{
+	return tai_ns / gang_quantum_ns(policy) / BEAT_PERIOD_TURNS;
+}
+
+/* The job @name comes to a node called @node in @period. */
+static inline void beat_job_begin(struct cosched_beat_job *job, u64 name, u64 node, u64 period)
+{
+	job->name = name;
+	job->period = period;
+	job->theta = job->heard = BEAT_ONE;
+	job->astray = job->heard_astray = 0;
+	job->sizes = job->heard_sizes = beat_sketch(node);
+}
+
+/*
+ * To be called in each turn, before anything is told: what was heard in the last period counts in this one. @here:
+ * beat_theta() on this node, now, above which no message brings theta. After a period without a turn nothing is known.
+ */
+static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period)
+{
+	if (job->period == period) {
+		if (job->heard > here)
+			job->heard = here;
+		return;
+	}
+	job->theta = job->period + 1 == period && job->heard < here ? job->heard : here;
+	job->sizes = job->heard_sizes;
+	job->astray = job->heard_astray;
+	job->heard_astray = 0;
+	job->heard = here;
+	job->period = period;
+}
+
+/* What a message of the job says that goes out when the sender's clock shows @clock_ns. */
+static inline void beat_tell(struct cosched_beat_news *news, const struct cosched_beat_job *job, u64 clock_ns)
+{
+	news->tai_ns = clock_ns;
+	news->theta = (job->heard | 1) - !!job->heard_astray;
+	news->sizes = job->heard_sizes;
+}
+
+/* A message of the job has come with @news, from a peer that is believed. What is of another period does not count. */
+static inline void beat_hear(struct cosched_beat_job *job, const struct cosched_policy *policy,
+			     const struct cosched_beat_news *news)
+{
+	if (beat_period(policy, news->tai_ns) != job->period)
+		return;
+	if (job->heard > (news->theta | 1))
+		job->heard = news->theta | 1;
+	job->heard_astray |= !(news->theta & 1);
+	job->heard_sizes = beat_sketch_merge(job->heard_sizes, news->sizes);
+}
+
+/*
+ * How early the job goes in @turn: 0 if it wins, and more for those that come later. @won says whether one before it has
+ * won, and is kept up to date; jobs are to be asked in the order of beat_is_before(). @lead_ns: how far the job is ahead of
+ * the fair order of the CPU. In a turn that no job has won all are as early as BEAT_REST_RANK says, and in the fair order.
+ */
+static inline u64 beat_rank(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
+			    s64 lead_ns, u32 *won)
+{
+	u64 theta = job->theta ? job->theta : 1, draw = beat_draw(job->name, turn);
+	int may_win = lead_ns < 0 || (u64)lead_ns / BEAT_LEAD_TURNS <= gang_quantum_ns(policy);
+
+	if (job->astray)
+		return BEAT_REST_RANK;
+	if (!*won && may_win && draw < theta) {
+		*won = 1;
+		return 0;
+	}
+	return (draw << 16) / theta + 1;
+}
+
+/* A message of the job has come without news, from a node that runs another scheduler. */
+static inline void beat_hear_nothing(struct cosched_beat_job *job)
+{
+	job->heard_astray = 1;
+}
+
+/*
+ * May @job, which has a message, take the CPU at @now_ns though it is astray? Then it holds it. @lead_ns and @running_lead_ns:
+ * how far the job and the running task, which is of another job, are ahead of the fair order.
+ */
+static inline int beat_follows(struct cosched_beat_hold *hold, const struct cosched_policy *policy,
+			       const struct cosched_beat_job *job, s64 lead_ns, s64 running_lead_ns, u64 now_ns)
+{
+	u64 turn_ns = gang_quantum_ns(policy);
+	s64 ahead_ns = cosched_sub_s64(lead_ns, running_lead_ns);
+
+	if (!job->astray || (now_ns < hold->until_ns && hold->name != job->name))
+		return 0;
+	if (ahead_ns > 0 && (u64)ahead_ns / BEAT_FOLLOW_TURNS >= turn_ns)
+		return 0;
+	hold->name = job->name;
+	hold->until_ns = cosched_add_u64(now_ns, turn_ns / BEAT_HOLDS);
+	return 1;
+}
+
+/* How early a job or task of @rank is at @now_ns, behind the one that holds the CPU if there is one. */
+static inline u64 beat_rank_held(const struct cosched_beat_hold *hold, u64 name, u64 rank, u64 now_ns)
+{
+	if (now_ns >= hold->until_ns)
+		return rank;
+	return hold->name == name ? 0 : rank + 1;
+}
+
+/* The time of a CPU whose TAI is @tai_ns. */
+static inline u64 beat_clock_ns(const struct cosched_beat_clock *clock, u64 tai_ns)
+{
+	return tai_ns + clock->ahead_ns;
+}
+
+/* A turn may have begun: the clock goes back a little, for each turn once. */
+static inline void beat_clock_turn(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns)
+{
+	u64 turn = beat_clock_ns(clock, tai_ns) / gang_quantum_ns(policy), back_ns = gang_quantum_ns(policy) / BEAT_LEAK;
+
+	if (turn <= clock->turn)
+		return;
+	clock->turn = turn;
+	clock->stepped_ns = 0;
+	clock->ahead_ns -= clock->ahead_ns < back_ns ? clock->ahead_ns : back_ns;
+}
+
+/*
+ * A peer that is believed has sent @heard_ns as its clock, to a CPU whose TAI is @tai_ns. One that is later is followed, by
+ * whole turns at once and by small steps else, so that all come to the latest. How long the message took makes it seem
+ * earlier, and never drives the clocks. Returns whether the clock was moved.
+ */
+static inline int beat_clock_hear(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns,
+				  u64 heard_ns)
+{
+	u64 turn_ns = gang_quantum_ns(policy), own_ns = beat_clock_ns(clock, tai_ns), by_ns, most_ns;
+	u64 bound_ns = turn_ns > COSCHED_U64_MAX / BEAT_AHEAD_TURNS ? turn_ns : turn_ns * BEAT_AHEAD_TURNS;
+	u64 step_ns = turn_ns / BEAT_STEPS;
+
+	if (heard_ns <= own_ns || clock->ahead_ns >= bound_ns)
+		return 0;
+	by_ns = heard_ns - own_ns;
+	most_ns = bound_ns - clock->ahead_ns;
+	if (by_ns >= turn_ns) {
+		by_ns = (by_ns < most_ns ? by_ns : most_ns) / turn_ns * turn_ns;
+	} else {
+		step_ns = step_ns > clock->stepped_ns ? step_ns - clock->stepped_ns : 0;
+		by_ns = by_ns < step_ns ? by_ns : step_ns;
+		by_ns = by_ns < most_ns ? by_ns : most_ns;
+		clock->stepped_ns += by_ns;
+	}
+	clock->ahead_ns += by_ns;
+	return by_ns > 0;
+}
+
+#endif

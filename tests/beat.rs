@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Claim: nodes that never talk about turns agree on them. Draws are even, wins have the shares that weights give, a job
+//! that wins where it has least wins on all of its nodes, what messages carry becomes common, and a peer that lies moves
+//! clocks and shares by no more than `policies/beat.h` says.
+
+use proptest::prelude::*;
+use rules::{BEAT, MS, POLICY, cosched_policy};
+use scx_cosched::bpf::intf::{
+    BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_LEAD_TURNS, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS, BEAT_STEPS,
+    cosched_beat_job as Job, cosched_beat_news as News,
+};
+use scx_cosched::native::*;
+
+#[path = "common/rules.rs"]
+mod rules;
+
+const S: u64 = 20 * MS;
+const BEATS: cosched_policy = cosched_policy { arrival: BEAT, quantum_ns: S, ..POLICY };
+const PERIOD_TURNS: u64 = BEAT_PERIOD_TURNS as u64;
+/// A time with which periods begin, in turns.
+const FIRST: u64 = PERIOD_TURNS << 20;
+
+/// One node: its jobs in the order of their draws, and the weight of the rest.
+struct Node {
+    jobs: Vec<(Job, u64)>,
+    rest: u64,
+}
+
+impl Node {
+    fn new(number: u64, jobs: &[(u64, u64)], rest: u64) -> Node {
+        let job = |&(name, weight): &(u64, u64)| (beat_job(name, number, FIRST / PERIOD_TURNS - 1), weight);
+        Node { jobs: jobs.iter().map(job).collect(), rest }
+    }
+
+    fn renew(&mut self, turn: u64) {
+        self.jobs.sort_by(|(a, _), (b, _)| beat_is_before(b, a).cmp(&beat_is_before(a, b)));
+        let mut after: u64 = self.rest + self.jobs.iter().map(|(_, weight)| weight).sum::<u64>();
+        for (job, weight) in &mut self.jobs {
+            after -= *weight;
+            beat_renew(job, beat_theta(*weight, after), turn / PERIOD_TURNS);
+        }
+    }
+
+    /// The name of the job that wins, and none in a turn of the rest.
+    fn winner(&self, turn: u64) -> Option<u64> {
+        let mut won = false;
+        let wins = |(job, _): &&(Job, u64)| beat_rank(&BEATS, job, turn, 0, &mut won) == 0;
+        self.jobs.iter().find(wins).map(|(job, _)| job.name)
+    }
+
+    fn news(&self, name: u64, turn: u64) -> Option<News> {
+        self.jobs.iter().find(|(job, _)| job.name == name).map(|(job, _)| beat_tell(job, turn * S))
+    }
+
+    fn hear(&mut self, name: u64, news: &News) {
+        if let Some((job, _)) = self.jobs.iter_mut().find(|(job, _)| job.name == name) {
+            beat_hear(job, &BEATS, news);
+        }
+    }
+}
+
+/// In a turn each node tells all that it knows to the node after it, on a ring, until all have heard all.
+fn gossip(nodes: &mut [Node], turn: u64) {
+    nodes.iter_mut().for_each(|node| node.renew(turn));
+    let many = nodes.len();
+    for from in (0..2 * many).map(|at| at % many) {
+        let names: Vec<u64> = nodes[from].jobs.iter().map(|(job, _)| job.name).collect();
+        for name in names {
+            let news = nodes[from].news(name, turn).unwrap();
+            nodes.iter_mut().for_each(|node| node.hear(name, &news));
+        }
+    }
+}
+
+#[test]
+fn theta_is_the_weight_among_those_that_come_no_earlier() {
+    let half = 1 << 31;
+    for (weight, after, theta) in [
+        (1, 1, half),
+        (1, 3, half / 2),
+        (1600, 1600, half),
+        (3, 1, half + half / 2),
+        (1, 0, BEAT_ONE),
+        (0, 0, BEAT_ONE),
+        (0, 5, 0),
+        (u64::MAX, 1, BEAT_ONE),
+        (1, u64::MAX, 0),
+    ] {
+        assert_eq!(beat_theta(weight, after), theta, "{weight} before {after}");
+    }
+}
+
+#[test]
+fn draws_are_the_same_in_every_version() {
+    // Nodes of two versions must not disagree.
+    let draws: Vec<u32> = (1000..1004).map(|turn| beat_draw(7, turn)).collect();
+    assert_eq!(draws, [1_572_594_776, 3_720_078_424, 498_852_952, 2_646_336_600]);
+    assert_eq!([beat_sketch(0), beat_sketch(1), beat_sketch(2)], [0x100, 0x50000, 0x100]);
+}
+
+#[test]
+fn wins_have_the_shares_that_weights_give() {
+    let turns = FIRST..FIRST + (1 << 15);
+    for (weights, rest) in [
+        (vec![1], 1),
+        (vec![1, 1], 2),
+        (vec![1, 1, 1, 1], 1),
+        (vec![1; 8], 1),
+        (vec![3, 1], 4),
+        (vec![1, 3], 4),
+        (vec![1, 1], 0),
+        (vec![200, 100, 50], 1000),
+    ] {
+        for seed in 0..8 {
+            let jobs: Vec<(u64, u64)> = weights.iter().enumerate().map(|(at, &w)| (seed * 97 + at as u64, w)).collect();
+            let mut node = Node::new(0, &jobs, rest);
+            let mut wins = vec![0u64; jobs.len()];
+            for turn in turns.clone() {
+                node.renew(turn);
+                if let Some(name) = node.winner(turn) {
+                    wins[jobs.iter().position(|job| job.0 == name).unwrap()] += 1;
+                }
+            }
+            let all = (rest + weights.iter().sum::<u64>()) as f64;
+            for (at, &won) in wins.iter().enumerate() {
+                let (share, fair) = (won as f64 / (1 << 15) as f64, weights[at] as f64 / all);
+                // Blocks are independent of each other, 512 of them: this is five times the deviation.
+                assert!((share - fair).abs() < 0.01, "{weights:?}, {rest}: job {at} has {share}, not {fair}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_winner_where_most_compete_wins_everywhere() {
+    // Two jobs on 12 nodes with none to eleven competitors.
+    let jobs = [(11, 100), (22, 100)];
+    let mut nodes: Vec<Node> = (0..12).map(|n| Node::new(n, &jobs, 100 * n)).collect();
+    for turn in FIRST..FIRST + 2 * PERIOD_TURNS {
+        gossip(&mut nodes, turn);
+    }
+    let mut wins = 0;
+    for turn in FIRST + 2 * PERIOD_TURNS..FIRST + 500 * PERIOD_TURNS {
+        gossip(&mut nodes, turn);
+        let winner = nodes[11].winner(turn);
+        wins += u64::from(winner.is_some());
+        assert!(nodes.iter().all(|node| node.winner(turn) == winner), "in turn {turn}");
+    }
+    let share = wins as f64 / (498 * PERIOD_TURNS) as f64;
+    assert!((share - 2.0 / 13.0).abs() < 0.01, "{share}");
+}
+
+#[test]
+fn a_larger_job_elsewhere_costs_no_agreement_where_it_is_not() {
+    // The large job is on nodes 0 to 7, the small one on 6 to 9.
+    let of = |n: u64| match n {
+        0..6 => vec![(5, 1)],
+        6..8 => vec![(5, 1), (4, 1)],
+        _ => vec![(4, 1)],
+    };
+    let mut nodes: Vec<Node> = (0..10).map(|n| Node::new(n, &of(n), 2)).collect();
+    for turn in FIRST..FIRST + 2 * PERIOD_TURNS {
+        gossip(&mut nodes, turn);
+    }
+    let (mut large, mut small) = (0, 0);
+    for turn in FIRST + 2 * PERIOD_TURNS..FIRST + 1000 * PERIOD_TURNS {
+        gossip(&mut nodes, turn);
+        let wins = |from: usize, to: usize, name| (from..to).all(|n| nodes[n].winner(turn) == Some(name));
+        assert_eq!(wins(0, 8, 5), nodes[6].winner(turn) == Some(5), "all of the large job, in turn {turn}");
+        large += u64::from(wins(0, 8, 5));
+        small += u64::from(wins(6, 10, 4));
+    }
+    let share = |wins: u64| wins as f64 / (998 * PERIOD_TURNS) as f64;
+    // A quarter for each, since four share nodes 6 and 7.
+    assert!((share(large) - 0.25).abs() < 0.01 && (share(small) - 0.25).abs() < 0.02, "{large} {small}");
+}
+
+#[test]
+fn what_changes_on_one_node_is_known_on_all_in_two_periods() {
+    let mut nodes: Vec<Node> = (0..5).map(|n| Node::new(n, &[(1, 1)], 1)).collect();
+    let mut turn = FIRST;
+    let mut pass = |nodes: &mut [Node], turns: u64| {
+        (0..turns).for_each(|_| {
+            gossip(nodes, turn);
+            turn += 1;
+        });
+        nodes.iter().map(|node| node.jobs[0].0.theta).collect::<Vec<_>>()
+    };
+    assert_eq!(pass(&mut nodes, 2 * PERIOD_TURNS), [beat_theta(1, 1); 5]);
+    nodes[3].rest = 4;
+    assert_eq!(pass(&mut nodes, 2 * PERIOD_TURNS), [beat_theta(1, 4); 5]);
+    nodes[3].rest = 2;
+    assert_eq!(pass(&mut nodes, 2 * PERIOD_TURNS), [beat_theta(1, 2); 5]);
+    // What a message of another period says does not count.
+    let before = nodes[0].jobs[0].0;
+    let news = News { tai_ns: (FIRST - 1) * S, theta: 1, sizes: 0x4040_4040 };
+    nodes[0].hear(1, &news);
+    assert_eq!(format!("{:?}", nodes[0].jobs[0].0), format!("{before:?}"));
+}
+
+#[test]
+fn sizes_are_told_apart_and_the_same_on_all_nodes() {
+    let sketch = |nodes: std::ops::Range<u64>| nodes.map(beat_sketch).fold(0, beat_sketch_merge);
+    for first in [0, 1000, 1 << 40] {
+        let sizes: Vec<u32> = [1, 16, 256, 4096, 65_536].map(|n| beat_size(sketch(first..first + n))).to_vec();
+        assert!(sizes.windows(2).all(|pair| pair[0] + 4 < pair[1]), "{sizes:?}");
+    }
+    // 4 log2 of the nodes in each byte, and a constant: within 3 deviations.
+    for n in [64u64, 1024, 16_384] {
+        let size = f64::from(beat_size(sketch(0..n)));
+        let wanted = 4.0 * ((n as f64 / 4.0).log2() + 1.33);
+        assert!((size - wanted).abs() < 12.0, "{n}: {size}, not {wanted}");
+    }
+}
+
+const SECOND: u64 = 1000 * MS;
+#[test]
+fn a_job_with_a_node_that_does_not_draw_draws_nowhere_until_that_is_over() {
+    let mut nodes: Vec<Node> = (0..4).map(|n| Node::new(n, &[(1, 1), (2, 1)], 1)).collect();
+    let mut turn = FIRST;
+    let mut pass = |nodes: &mut [Node], is_heard: bool| {
+        let mut wins = [0, 0];
+        for _ in 0..2 * PERIOD_TURNS {
+            if is_heard {
+                let found = nodes[2].jobs.iter_mut().find(|(job, _)| job.name == 2);
+                beat_hear_nothing(&mut found.unwrap().0);
+            }
+            gossip(nodes, turn);
+            for (at, name) in [1, 2].into_iter().enumerate() {
+                wins[at] += nodes.iter().filter(|node| node.winner(turn) == Some(name)).count();
+            }
+            turn += 1;
+        }
+        wins
+    };
+    pass(&mut nodes, true);
+    let wins = pass(&mut nodes, true);
+    assert!(wins[0] > 0 && wins[1] == 0, "{wins:?}");
+    pass(&mut nodes, false);
+    let wins = pass(&mut nodes, false);
+    assert!(wins[0] > 0 && wins[1] > 0, "{wins:?}");
+}
+
+#[test]
+fn a_job_that_is_astray_holds_the_cpu_for_a_quarter_of_a_turn_while_that_is_fair() {
+    let job = Job { astray: 1, ..beat_job(3, 1, 0) };
+    let other = Job { astray: 1, ..beat_job(4, 1, 0) };
+    let ahead = 3 * S as i64;
+    for (lead, running, follows) in [(0, 0, true), (-1, i64::MAX, true), (ahead - 1, 0, true), (ahead, 0, false)] {
+        let mut hold = NEW_BEAT_HOLD;
+        assert_eq!(beat_follows(&mut hold, &BEATS, &job, lead, running, NOW), follows, "{lead} {running}");
+    }
+    let mut hold = NEW_BEAT_HOLD;
+    assert!(!beat_follows(&mut hold, &BEATS, &beat_job(3, 1, 0), 0, 0, NOW), "it is not astray");
+    assert!(beat_follows(&mut hold, &BEATS, &job, 0, 0, NOW));
+    for (at, is_held) in [(NOW, true), (NOW + S / 4 - 1, true), (NOW + S / 4, false)] {
+        let mut held = hold;
+        assert_eq!(beat_follows(&mut held, &BEATS, &other, 0, 0, at), !is_held);
+        assert_eq!(beat_rank_held(&hold, 3, 7, at), if is_held { 0 } else { 7 });
+        assert_eq!(beat_rank_held(&hold, 4, 0, at), u64::from(is_held));
+    }
+}
+
+/// TAI of some moment, in ns, far from 0.
+const NOW: u64 = 1_800_000_000 * SECOND;
+
+#[test]
+fn clocks_come_to_the_latest_by_small_steps_or_whole_turns() {
+    for off in [0, 1, MS, 4 * MS, S / 2, S - 1, S, S + MS, 3 * S + MS] {
+        let mut clock = NEW_BEAT_CLOCK;
+        for turn in 0..25 {
+            let tai = NOW + turn * S;
+            beat_clock_turn(&mut clock, &BEATS, tai);
+            let before = clock.ahead_ns;
+            for _ in 0..5 {
+                beat_clock_hear(&mut clock, &BEATS, tai, tai + off);
+            }
+            let step = clock.ahead_ns - before;
+            assert!(step % S <= S / u64::from(BEAT_STEPS), "{off}: a step of {step} in turn {turn}");
+        }
+        assert!(off - clock.ahead_ns <= S / u64::from(BEAT_LEAK), "{off}: {clock:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_lies_moves_a_clock_no_further_than_the_bound_and_it_comes_back() {
+    let bound = u64::from(BEAT_AHEAD_TURNS) * S;
+    for lie in [S / 20, S / 2, S, 10 * S, NOW / 2] {
+        let mut clock = NEW_BEAT_CLOCK;
+        let mut turns = 0;
+        for turn in 0..10_000 {
+            let tai = NOW + turn * S;
+            let before = (clock.ahead_ns, clock.turn);
+            beat_clock_turn(&mut clock, &BEATS, tai);
+            for _ in 0..3 {
+                let told = beat_clock_ns(&clock, tai) + lie;
+                beat_clock_hear(&mut clock, &BEATS, tai, told);
+            }
+            assert!(clock.ahead_ns <= bound, "{lie}: {clock:?}");
+            turns += (clock.ahead_ns.saturating_sub(before.0)) / S;
+        }
+        // At once by the bound, and later by what has leaked meanwhile.
+        let most = u64::from(BEAT_AHEAD_TURNS) + 10_000 / u64::from(BEAT_LEAK) + 1;
+        assert!(turns <= most, "{lie}: {turns} turns were left out");
+        let back = u64::from(BEAT_AHEAD_TURNS * BEAT_LEAK) + 2 * u64::from(BEAT_AHEAD_TURNS);
+        for turn in 10_000..10_000 + back + 10 {
+            beat_clock_turn(&mut clock, &BEATS, NOW + turn * S);
+        }
+        assert_eq!(clock.ahead_ns, 0, "{lie}");
+    }
+}
+
+/// What three entities have of a CPU in which `heard` is what peers say of the chances of two jobs: shares, and in which
+/// order they draw. The third are those that do not communicate.
+fn shares(heard: [Option<u32>; 2], sizes: [u32; 2], weights: [u64; 3], turns: u64) -> [f64; 3] {
+    let mut node = Node::new(1, &[(5, weights[0]), (6, weights[1])], weights[2]);
+    let all: u64 = weights.iter().sum();
+    let mut ran = [0u64; 3];
+    for turn in FIRST..FIRST + turns {
+        node.renew(turn);
+        let lead = |ran: &[u64; 3], at: usize| {
+            let fair = ran.iter().sum::<u64>() * weights[at] / all;
+            // As in policies/fair.h: on the clock of one of the default weight, which all here have in the mean.
+            (ran[at] as i64 - fair as i64) * all as i64 / (3 * weights[at]) as i64
+        };
+        for (at, name) in [(0, 5), (1, 6)] {
+            let news = News { tai_ns: turn * S, theta: heard[at].unwrap_or(BEAT_ONE), sizes: sizes[at] };
+            node.hear(name, &news);
+        }
+        let mut won = false;
+        let mut runs = None;
+        for (job, _) in &node.jobs {
+            let at = usize::from(job.name == 6);
+            if beat_rank(&BEATS, job, turn, lead(&ran, at), &mut won) == 0 {
+                runs = Some(at);
+            }
+        }
+        let first = (0..3).min_by_key(|&at| lead(&ran, at)).unwrap();
+        ran[runs.unwrap_or(first)] += S;
+    }
+    ran.map(|ns| ns as f64 / (turns * S) as f64)
+}
+
+#[test]
+fn a_peer_that_lies_about_shares_or_sizes_moves_no_share_by_more_than_2_percent() {
+    // Of twenty seconds.
+    let turns = 1000;
+    for weights in [[1, 1, 1], [1, 1, 2], [2, 1, 1], [1, 3, 2], [1, 1, 8]] {
+        let all = weights.iter().sum::<u64>() as f64;
+        for heard in [None, Some(0), Some(1), Some(BEAT_ONE / 10), Some(BEAT_ONE)] {
+            for other in [None, Some(0), Some(BEAT_ONE)] {
+                for sizes in [[0, 0], [0x3c3c_3c3c, 0], [0, 0x3c3c_3c3c], [u32::MAX, u32::MAX]] {
+                    let found = shares([heard, other], sizes, weights, turns);
+                    for at in 0..3 {
+                        let off = found[at] - weights[at] as f64 / all;
+                        assert!(off.abs() < 0.02, "{weights:?}, {heard:?}, {other:?}, {sizes:?}: {found:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn of_any_2_to_the_k_turns_each_has_its_part_of_the_range(name: u64, block: u64, k in 0..=BEAT_BLOCK_SHIFT) {
+        let first = block << k;
+        let mut parts: Vec<u32> = (first..=first + ((1 << k) - 1))
+            .map(|turn| if k == 0 { 0 } else { beat_draw(name, turn) >> (32 - k) })
+            .collect();
+        parts.sort_unstable();
+        prop_assert_eq!(parts, (0..1 << k).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn who_draws_first_waits_for_less_than_4_over_theta(name: u64, first in 0..u64::MAX / 2, k in 0..=BEAT_BLOCK_SHIFT) {
+        let job = Job { theta: BEAT_ONE >> k, ..beat_job(name, 1, 0) };
+        let mut gap = 0;
+        for turn in first..first + 1000 {
+            gap = if beat_rank(&BEATS, &job, turn, 0, &mut false) == 0 { 0 } else { gap + 1 };
+            // One more: a theta of 2^-k falls short of 2^-k by 2^-32.
+            prop_assert!(gap < 1 << (k + 1), "no win in {} turns", gap);
+        }
+    }
+
+    #[test]
+    fn where_theta_is_less_it_wins_less_and_nowhere_else(name: u64, turn: u64, a: u32, b: u32) {
+        let wins = |theta| beat_rank(&BEATS, &Job { theta, ..beat_job(name, 1, 0) }, turn, 0, &mut false) == 0;
+        prop_assert!(!wins(a.min(b)) || wins(a.max(b)));
+    }
+
+    #[test]
+    fn one_wins_and_none_that_is_far_ahead(names: [u64; 4], thetas: [u32; 4], leads: [i64; 4], turn: u64) {
+        let most = (u64::from(BEAT_LEAD_TURNS) * (S + 1)) as i64;
+        let mut won = false;
+        let ranks: Vec<u64> = (0..4).map(|at| {
+            let job = Job { theta: thetas[at], ..beat_job(names[at], 1, 0) };
+            beat_rank(&BEATS, &job, turn, leads[at], &mut won)
+        }).collect();
+        let winners: Vec<usize> = (0..4).filter(|&at| ranks[at] == 0).collect();
+        prop_assert_eq!(won, winners.len() == 1);
+        prop_assert!(winners.len() <= 1 && winners.iter().all(|&at| leads[at] < most));
+    }
+
+    #[test]
+    fn every_clock_and_message_is_survived(
+        quantum_ns in prop_oneof![any::<u64>(), 0..1000u64, MS..SECOND], ahead_ns: u64, stepped_ns: u64, turn: u64,
+        tai_ns: u64, heard_ns: u64,
+    ) {
+        let policy = cosched_policy { quantum_ns, ..BEATS };
+        let mut clock = scx_cosched::bpf::intf::cosched_beat_clock { ahead_ns, stepped_ns, turn };
+        beat_clock_turn(&mut clock, &policy, tai_ns);
+        let before = clock.ahead_ns;
+        let moved = beat_clock_hear(&mut clock, &policy, tai_ns, heard_ns);
+        prop_assert_eq!(moved, clock.ahead_ns != before);
+        prop_assert!(clock.ahead_ns >= before || before > u64::MAX - quantum_ns);
+    }
+
+    #[test]
+    fn sketches_come_together_in_any_order(a: u32, b: u32, c: u32) {
+        let merge = beat_sketch_merge;
+        prop_assert_eq!(merge(a, b), merge(b, a));
+        prop_assert_eq!(merge(merge(a, b), c), merge(a, merge(b, c)));
+        prop_assert_eq!(merge(a, a), a);
+        prop_assert!(beat_size(merge(a, b)) >= beat_size(a).max(beat_size(b)));
+    }
+}
