@@ -65,6 +65,8 @@ pub enum Command {
     Policy(PolicyCommand),
     /// Show what the running scheduler does.
     Status(ClientArgs),
+    /// Have the running scheduler read its configuration file again, and put the policy in force that it names.
+    Reload(ClientArgs),
     /// Print arrivals of messages, decisions of the gate and switches as they happen, until Ctrl-C.
     Trace(TraceArgs),
     /// Say what this kernel has and lacks; fail if the scheduler cannot run.

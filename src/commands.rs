@@ -19,7 +19,7 @@ use crate::jobs::JobView;
 use crate::policy::{CostsView, PolicyChange, PolicyView};
 use crate::prefetch::PrefetchView;
 use crate::recommend::{self, Advice, Confidence, Figures};
-use crate::settings::DEFAULT_CONTROL_SOCKET;
+use crate::settings::{DEFAULT_CONTROL_SOCKET, Reloaded};
 use crate::snapshot::{GangSkew, Runnable, Snapshot};
 use crate::{presets, report};
 
@@ -201,6 +201,22 @@ fn show(policy: &PolicyView, json: bool) -> Result<ExitCode> {
         true => print_json(policy),
         false => print(&format!("{}\n", policy_line(policy))),
     }
+}
+
+/// `reload`: what the configuration file says is in force afterwards, as far as it can be without a restart.
+///
+/// # Errors
+/// One line that says what is wrong with the file; nothing has changed then.
+pub fn reload(args: &ClientArgs) -> Result<ExitCode> {
+    let reloaded: Reloaded = control::ask(socket(args), &Question::Reload {})?;
+    if args.json {
+        return print_json(&reloaded);
+    }
+    let needs = match reloaded.restart_needed.as_slice() {
+        [] => String::new(),
+        keys => format!("a restart is needed for: {}\n", keys.join(", ")),
+    };
+    print(&format!("{}\n{needs}", policy_line(&reloaded.policy)))
 }
 
 /// `status`.

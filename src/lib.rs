@@ -19,6 +19,7 @@
 //! | [`check`] | what this kernel has and lacks |
 //! | [`privileges`] | what the process and its threads may do |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
+//! | [`service`] | what systemd is told of it |
 //! | [`modules`] | hooks on RDMA, whose modules come and go |
 //! | [`wire`] | epochs on the wire: XDP, sock_ops and tc, loaded by aya |
 //! | [`prefetch`] | correspondents on other nodes are asked for ahead of messages |
@@ -82,6 +83,7 @@ pub mod report;
 pub mod requests;
 pub mod run;
 pub mod scheduler;
+pub mod service;
 pub mod settings;
 pub mod sim;
 pub mod snapshot;

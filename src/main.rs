@@ -28,6 +28,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         },
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Reload(args)) => commands::reload(&args),
         Some(Command::Status(args)) => commands::status(&args),
         Some(Command::Policy(PolicyCommand::List(args))) => commands::policy_list(&args),
         Some(Command::Policy(PolicyCommand::Show(args))) => commands::policy_show(&args),

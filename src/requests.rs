@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow};
 
 use crate::hints::{Change, Done};
 use crate::policy::{PolicyChange, PolicyView};
+use crate::settings::Reloaded;
 use crate::snapshot::Snapshot;
 use crate::trace::tap::{Client, Opened};
 
@@ -24,6 +25,8 @@ pub enum Request {
     Snapshot(Sender<Result<Snapshot, String>>),
     /// Change the policy: the one in force afterwards, or one line that says why not.
     SetPolicy(PolicyChange, Sender<Result<PolicyView, String>>),
+    /// Read the configuration file again: what is in force afterwards, or one line that says why nothing has changed.
+    Reload(Sender<Result<Reloaded, String>>),
     /// Write events for this client: where, or one line that says why not.
     Trace(Arc<Client>, Sender<Result<Opened, String>>),
     /// Take note of who gives hints, or one line that says why not.
@@ -59,6 +62,14 @@ impl Owner {
     /// One line that says why the change is refused; nothing has changed then.
     pub fn set_policy(&self, change: PolicyChange) -> Result<PolicyView> {
         self.ask(POLICY_PATIENCE, |answer| Request::SetPolicy(change, answer))
+    }
+
+    /// Has the configuration file read again, and its policy put in force.
+    ///
+    /// # Errors
+    /// One line that says what is wrong with the file; nothing has changed then.
+    pub fn reload(&self) -> Result<Reloaded> {
+        self.ask(POLICY_PATIENCE, Request::Reload)
     }
 
     /// Has events written for as long as somebody holds `client`.

@@ -22,6 +22,7 @@ use crate::prefetch::Port;
 use crate::privileges;
 use crate::requests::Owner;
 use crate::scheduler::{Ending, Session};
+use crate::service;
 use crate::settings::Settings;
 
 /// How many runs in a row may end in a restart: a kernel that asks for more is not helped by it.
@@ -81,6 +82,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 /// The scheduler runs: says so, and starts what only makes sense now.
 fn announce(policy: &PolicyView, stats: Option<f64>, owner: &Owner, server: &mut Option<monitor::Server>) {
     info!("the scheduler runs, policy {}", policy.name);
+    service::ready(&policy.name);
     if server.is_some() {
         return;
     }
@@ -108,6 +110,7 @@ fn stop_on_signals(owner: Owner) -> Result<()> {
             if n > 0 {
                 std::process::exit(128 + signal);
             }
+            service::stopping();
             owner.stop();
         }
     };

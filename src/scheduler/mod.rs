@@ -32,7 +32,8 @@ use crate::policy::{CostsView, Policy, PolicyChange, PolicyView};
 use crate::prefetch::Port;
 use crate::prefetch::worker::Worker;
 use crate::requests::Request;
-use crate::settings::Settings;
+use crate::service::{self, Watchdog};
+use crate::settings::{Reloaded, Settings};
 use crate::totals::{JobTotals, Totals};
 use crate::trace::tap::{Client, Opened, Tap};
 use crate::wire::{self, Wire};
@@ -63,6 +64,7 @@ pub struct Session {
     unkept: Unkept,
     /// Counters of full maps that have been warned of.
     full: BTreeSet<&'static str>,
+    watchdog: Watchdog,
 }
 
 /// Why a run of the scheduler has ended.
@@ -91,6 +93,7 @@ impl Session {
             port,
             unkept: warned_of(Unkept::of(host)),
             full: BTreeSet::new(),
+            watchdog: Watchdog::from_environment(),
             settings,
         }
     }
@@ -180,11 +183,13 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Answers requests until one says stop (true) or the kernel has thrown the scheduler out (false).
     fn serve(&mut self, requests: &Receiver<Request>) -> bool {
         while !uei_exited!(&self.skel, uei) {
+            self.session.watchdog.alive();
             match requests.recv_timeout(EXIT_POLL) {
                 Ok(Request::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
                 // Whoever asked may have gone away: then nobody takes the answer.
                 Ok(Request::Snapshot(answer)) => drop(answer.send(self.snapshot().map_err(|e| format!("{e:#}")))),
                 Ok(Request::SetPolicy(change, answer)) => drop(answer.send(self.set_policy(&change))),
+                Ok(Request::Reload(answer)) => drop(answer.send(self.reload())),
                 Ok(Request::Trace(client, answer)) => {
                     drop(answer.send(self.trace(&client).map_err(|e| format!("{e:#}"))))
                 }
@@ -233,7 +238,21 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Makes the policy that `change` asks for the one in force. The scheduler reads the policy through an
     /// index, so the new one is written where nobody looks, and then the index is counted up.
     fn set_policy(&mut self, change: &PolicyChange) -> Result<PolicyView, String> {
-        let policy = change.apply(&self.session.policy)?;
+        self.put_in_force(change.apply(&self.session.policy)?)
+    }
+
+    /// Puts the policy in force that the configuration file names now. What else has changed there waits for a restart.
+    fn reload(&mut self) -> Result<Reloaded, String> {
+        let new = self.session.settings.again().map_err(|e| format!("{e:#}"))?;
+        let restart_needed = self.session.settings.changed(&new);
+        let policy = self.put_in_force(new.policy)?;
+        if !restart_needed.is_empty() {
+            warn!("these settings wait for a restart: {}", restart_needed.join(", "));
+        }
+        Ok(Reloaded { policy, restart_needed })
+    }
+
+    fn put_in_force(&mut self, policy: Policy) -> Result<PolicyView, String> {
         let bpf = policy.to_bpf(&self.session.costs.costs);
         let maps = &self.skel.maps;
         self.gang.place(&policy, &mut self.session.owners, &maps.jobs, &maps.gang_rows_of_jobs);
@@ -251,6 +270,7 @@ impl<'a, 's> Scheduler<'a, 's> {
 
         let view = policy.view();
         info!("policy {} is in force", view.name);
+        service::policy(&view.name);
         self.session.policy = policy;
         Ok(view)
     }

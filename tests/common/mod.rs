@@ -25,6 +25,7 @@ use scx_cosched::policy::{CostsView, Policy};
 use scx_cosched::prefetch::PrefetchView;
 use scx_cosched::presets;
 use scx_cosched::requests::{Owner, Request};
+use scx_cosched::settings::Reloaded;
 use scx_cosched::snapshot::{GangSkew, Histogram, Memory, Runnable, Snapshot};
 use scx_cosched::trace::tap::Tap;
 
@@ -126,6 +127,9 @@ pub fn fake_scheduler() -> Owner {
                         policy = new.clone();
                     }
                     drop(answer.send(changed.map(|p| p.view())));
+                }
+                Request::Reload(answer) => {
+                    drop(answer.send(Ok(Reloaded { policy: policy.view(), restart_needed: vec!["job_by".into()] })));
                 }
                 Request::Trace(client, answer) => {
                     let (rings, stats) = maps.get_or_insert_with(trace_maps);
