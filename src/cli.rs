@@ -155,7 +155,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "PORT", value_parser = |s: &str| prefetch::PORT.parse(s), allow_hyphen_values = true)]
     pub prefetch_port: Option<u16>,
 
-    /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:9937]
+    /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:29937]
     #[arg(long, value_name = "ADDR")]
     pub metrics_listen: Option<MetricsListen>,
 

@@ -28,6 +28,7 @@
 //! | [`arrivals`] | what else than sockets and RDMA brings messages |
 //! | [`calibration`] | what messages and switches cost on this node |
 //! | [`gang`] | which row of the gang's matrix a job is in |
+//! | [`kernel_events`], [`process`] | what the kernel counts of the scheduler, and what the process takes |
 //! | [`snapshot`] | one moment of the scheduler, which every output shows |
 //!
 //! | how it is seen | |
@@ -65,6 +66,7 @@ pub mod hints;
 pub mod hooks;
 pub mod job_by;
 pub mod jobs;
+pub mod kernel_events;
 pub mod limits;
 pub mod loading;
 pub mod logging;
@@ -78,6 +80,7 @@ pub mod policy;
 pub mod prefetch;
 pub mod presets;
 pub mod privileges;
+pub mod process;
 pub mod recommend;
 pub mod report;
 pub mod requests;

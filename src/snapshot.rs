@@ -11,9 +11,11 @@ use crate::hints::Hinted;
 use crate::hooks::HookStates;
 use crate::job_by::JobBy;
 use crate::jobs::JobView;
+use crate::kernel_events::KernelEvents;
 use crate::native;
 use crate::policy::{CostsView, PolicyView};
 use crate::prefetch::PrefetchView;
+use crate::process::ProcessView;
 use crate::totals::Totals;
 
 /// One moment of the running scheduler. Counters count from the start of the program, over restarts that
@@ -41,6 +43,12 @@ pub struct Snapshot {
     pub hooks: HookStates,
     /// What the scheduler takes.
     pub memory: Memory,
+    /// What this process takes, by the usual names.
+    #[serde(default)]
+    pub process: ProcessView,
+    /// What the kernel has counted of the scheduler. Empty before Linux 6.15.
+    #[serde(default)]
+    pub kernel_events: KernelEvents,
     /// What there is to run just now.
     pub runnable: Runnable,
     /// Event counters, by name.

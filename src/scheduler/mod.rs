@@ -25,6 +25,7 @@ use crate::hints::kernel::{self, Pages};
 use crate::hints::{Change, Done};
 use crate::hooks::Hooks;
 use crate::jobs::TopJobs;
+use crate::kernel_events::KernelEvents;
 use crate::loading::{self, Start, Storage};
 use crate::modules::ModuleHooks;
 use crate::owners::Owners;
@@ -65,6 +66,9 @@ pub struct Session {
     /// Counters of full maps that have been warned of.
     full: BTreeSet<&'static str>,
     watchdog: Watchdog,
+    /// What the kernel had counted of earlier runs, and of this one when it was last seen.
+    past_events: KernelEvents,
+    events: KernelEvents,
 }
 
 /// Why a run of the scheduler has ended.
@@ -94,8 +98,19 @@ impl Session {
             unkept: warned_of(Unkept::of(host)),
             full: BTreeSet::new(),
             watchdog: Watchdog::from_environment(),
+            past_events: KernelEvents::default(),
+            events: KernelEvents::default(),
             settings,
         }
+    }
+
+    /// What the kernel has counted of all runs.
+    fn kernel_events(&mut self) -> KernelEvents {
+        // If it has thrown the scheduler out, it shows nothing any more.
+        self.events = KernelEvents::read().unwrap_or_else(|| self.events.clone());
+        let mut all = self.past_events.clone();
+        all.add(&self.events);
+        all
     }
 
     fn start(&self) -> Start {
@@ -221,6 +236,8 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Unloads, keeps what was counted, and says why the kernel ended it.
     fn end(mut self) -> Result<UserExitInfo> {
         drop(self.prefetch.take());
+        self.session.past_events = self.session.kernel_events();
+        self.session.events = KernelEvents::default();
         drop(self.struct_ops.take());
         self.hooks.rest();
         self.module_hooks.let_go();
