@@ -239,6 +239,9 @@ pub fn status_text(snapshot: &Snapshot) -> String {
     };
     fact("scheduler", format!("scx_cosched {} on Linux {}", snapshot.version, snapshot.kernel));
     fact("process", format!("{}, up {:.0} s", snapshot.pid, snapshot.uptime_seconds));
+    if snapshot.starting {
+        fact("state", "it is starting: hooks are being attached".into());
+    }
     fact("policy", policy_line(&snapshot.policy));
     fact("costs", costs_line(&snapshot.costs));
     fact(

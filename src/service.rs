@@ -38,7 +38,7 @@ pub struct Watchdog {
 impl Watchdog {
     /// As the environment says.
     pub fn from_environment() -> Watchdog {
-        // Whoever calls at a third of the time may be late once.
+        // At a third of the time, one call may be late.
         Watchdog { interval: sd_notify::watchdog_enabled().map(|patience| patience / 3), called: None }
     }
 

@@ -30,6 +30,9 @@ pub struct Snapshot {
     pub pid: u32,
     /// Since the start of the program, s.
     pub uptime_seconds: f64,
+    /// Hooks are being attached, and the kernel's own scheduler still has the machine.
+    #[serde(default)]
+    pub starting: bool,
     /// The policy in force.
     pub policy: PolicyView,
     /// What messages and switches cost, as the policy reckons with it.

@@ -33,6 +33,7 @@ impl Scheduler<'_, '_> {
             kernel: self.session.kernel.clone(),
             pid: std::process::id(),
             uptime_seconds: self.session.started.elapsed().as_secs_f64(),
+            starting: self.struct_ops.is_none(),
             policy: self.session.policy.view(),
             costs: self.session.policy.costs(&self.session.costs),
             job_by: self.session.settings.job_by,

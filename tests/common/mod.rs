@@ -71,6 +71,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         kernel: "test".into(),
         pid: std::process::id(),
         uptime_seconds: 12.5,
+        starting: false,
         policy: policy.view(),
         costs: policy.costs(&CostsView {
             costs: Costs { latency_us: 12.3, overhead_us: 2.1, switch_us: 4.5 },
