@@ -13,7 +13,9 @@
 #   make bench-sim  the simulator beside SimGrid (a Debian package) and NeXosim (a crate), which it fetches (about 10 minutes)
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
 #   make scale      docs/scale.md, what to expect on 2 to 65,536 nodes, by the simulator
-#   make lint       formatting and warnings
+#   make lint       formatting, warnings, shellcheck, and cargo-deny if it is installed
+#   make package    the Debian package, below target/package
+#   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
 #   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
 #   make mutants    seeds faults into the rules and the parking model, and counts how many the tests catch (half an hour)
 
@@ -27,7 +29,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint install mutants clean
+.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint package package-test install mutants clean
 
 all: build
 
@@ -101,9 +103,23 @@ reproduction: build
 scale: build
 	$(binary) sim scale all --runs 3 --out docs/scale --page docs/scale.md
 
-lint: setup
+lint:
+	@tests/setup shellcheck:shellcheck
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+	tests/lint-shell
+	@if command -v cargo-deny >/dev/null; then $(CARGO) deny check licenses bans sources; \
+	else echo "lint: cargo-deny is not installed, so licences are not checked (cargo install cargo-deny)" >&2; fi
+
+# The manual pages and the completions come from the command line's definition.
+package: build
+	@tests/setup dpkg-shlibdeps:dpkg-dev strip:binutils
+	$(CARGO) run --release --locked --example manuals -- $(abspath $(out)/../package)
+	packaging/build-deb
+
+package-test: package
+	@tests/setup lintian:lintian mmdebstrap:mmdebstrap
+	tests/package
 
 install: build
 	install -D -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/scx_cosched

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Id, Parser, Subcommand};
 
 use crate::arrivals::Arrivals;
 use crate::bench::BenchArgs;
@@ -26,20 +26,33 @@ use crate::{recommend, report};
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
 /// receiver, so that the processes of a parallel job run at the same time on all nodes.
+///
+/// Without a command it runs the scheduler until it is told to stop, as 'run' does with the same flags. This is how
+/// scx_loader and scx.service start a scheduler.
 #[derive(Debug, Parser)]
 #[command(name = "scx_cosched", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
-    /// What to do.
+    /// What to do. [default: run]
     #[command(subcommand)]
     pub command: Option<Command>,
 
     /// Print statistics of the running scheduler every SEC seconds; load nothing.
-    #[arg(long, value_name = "SEC", value_parser = |s: &str| limits::STATS.parse(s), allow_hyphen_values = true)]
+    #[arg(long, value_name = "SEC", value_parser = |s: &str| limits::STATS.parse(s), allow_hyphen_values = true,
+          conflicts_with_all = run_flags())]
     pub monitor: Option<f64>,
 
     /// Describe the statistics that --stats and --monitor print.
-    #[arg(long, conflicts_with = "monitor")]
+    #[arg(long, conflicts_with = "monitor", conflicts_with_all = run_flags())]
     pub help_stats: bool,
+
+    /// The flags of 'run', if there is no command.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// The flags of what loads a scheduler, which therefore do not go with those that load nothing.
+fn run_flags() -> Vec<Id> {
+    RunArgs::augment_args(clap::Command::new("run")).get_arguments().map(|arg| arg.get_id().clone()).collect()
 }
 
 /// What to do.
@@ -52,6 +65,8 @@ pub enum Command {
     Policy(PolicyCommand),
     /// Show what the running scheduler does.
     Status(ClientArgs),
+    /// Have the running scheduler read its configuration file again, and put the policy in force that it names.
+    Reload(ClientArgs),
     /// Print arrivals of messages, decisions of the gate and switches as they happen, until Ctrl-C.
     Trace(TraceArgs),
     /// Say what this kernel has and lacks; fail if the scheduler cannot run.
@@ -140,7 +155,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "PORT", value_parser = |s: &str| prefetch::PORT.parse(s), allow_hyphen_values = true)]
     pub prefetch_port: Option<u16>,
 
-    /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:9937]
+    /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:29937]
     #[arg(long, value_name = "ADDR")]
     pub metrics_listen: Option<MetricsListen>,
 

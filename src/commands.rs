@@ -19,7 +19,7 @@ use crate::jobs::JobView;
 use crate::policy::{CostsView, PolicyChange, PolicyView};
 use crate::prefetch::PrefetchView;
 use crate::recommend::{self, Advice, Confidence, Figures};
-use crate::settings::DEFAULT_CONTROL_SOCKET;
+use crate::settings::{DEFAULT_CONTROL_SOCKET, Reloaded};
 use crate::snapshot::{GangSkew, Runnable, Snapshot};
 use crate::{presets, report};
 
@@ -203,6 +203,22 @@ fn show(policy: &PolicyView, json: bool) -> Result<ExitCode> {
     }
 }
 
+/// `reload`: what the configuration file says is in force afterwards, as far as it can be without a restart.
+///
+/// # Errors
+/// One line that says what is wrong with the file; nothing has changed then.
+pub fn reload(args: &ClientArgs) -> Result<ExitCode> {
+    let reloaded: Reloaded = control::ask(socket(args), &Question::Reload {})?;
+    if args.json {
+        return print_json(&reloaded);
+    }
+    let needs = match reloaded.restart_needed.as_slice() {
+        [] => String::new(),
+        keys => format!("a restart is needed for: {}\n", keys.join(", ")),
+    };
+    print(&format!("{}\n{needs}", policy_line(&reloaded.policy)))
+}
+
 /// `status`.
 ///
 /// # Errors
@@ -223,6 +239,9 @@ pub fn status_text(snapshot: &Snapshot) -> String {
     };
     fact("scheduler", format!("scx_cosched {} on Linux {}", snapshot.version, snapshot.kernel));
     fact("process", format!("{}, up {:.0} s", snapshot.pid, snapshot.uptime_seconds));
+    if snapshot.starting {
+        fact("state", "it is starting: hooks are being attached".into());
+    }
     fact("policy", policy_line(&snapshot.policy));
     fact("costs", costs_line(&snapshot.costs));
     fact(

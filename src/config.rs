@@ -4,7 +4,7 @@
 //! ```toml
 //! policy = "dcs"
 //! h_ms = -20
-//! metrics_listen = "127.0.0.1:9937"
+//! metrics_listen = "127.0.0.1:29937"
 //!
 //! [gang_rows]
 //! "/slurm/job_7*" = 1
@@ -284,7 +284,7 @@ mod tests {
                 "gate = \"open\"\n",
                 "c.toml:1: gate: unknown gate 'open' (known: always, equalizing, epochs, rate, auto)",
             ),
-            ("metrics_listen = \"9937\"\n", "c.toml:1: metrics_listen: it takes ADDRESS:PORT"),
+            ("metrics_listen = \"29937\"\n", "c.toml:1: metrics_listen: it takes ADDRESS:PORT"),
         ] {
             let error = error(text);
             assert!(error.starts_with(wanted), "{error}");

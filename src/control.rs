@@ -52,6 +52,8 @@ pub enum Question {
         /// How.
         change: PolicyChange,
     },
+    /// Read the configuration file again.
+    Reload {},
     /// Write events for as long as this connection lasts.
     Trace {
         /// Which.
@@ -280,6 +282,7 @@ fn answer(question: Question, owner: &Owner) -> Result<Value> {
         Question::Ping {} => json!({ "pid": std::process::id() }),
         Question::Status {} => serde_json::to_value(owner.snapshot()?)?,
         Question::SetPolicy { change } => serde_json::to_value(owner.set_policy(change)?)?,
+        Question::Reload {} => serde_json::to_value(owner.reload()?)?,
         Question::Trace { .. } => bail!("a trace needs a connection of its own"),
     })
 }

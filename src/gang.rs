@@ -71,7 +71,7 @@ pub fn from_flags(flags: &[(String, u32)]) -> Result<NamedRows, Fault> {
 }
 
 /// Rows by the names of jobs, checked.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows(BTreeMap<String, u32>);
 
 impl Rows {

@@ -204,19 +204,24 @@ impl Hooks {
         !self.links.is_empty()
     }
 
-    /// Attaches those that rest, and has them know of the sockets that were made meanwhile.
-    pub fn wake(&mut self, object: &Object) {
+    /// Attaches one of those that rest, and after the last has them know of the sockets that were made meanwhile. Returns
+    /// whether there was one. All of them take seconds on a busy machine, so the caller has other work in between.
+    pub fn wake_one(&mut self, object: &Object) -> bool {
         self.unwanted = None;
+        let found = object.progs_mut().find_map(|program| {
+            let hook = in_kernel(program.name(), program.section())?;
+            self.states.resting.contains(&hook.name).then_some((program, hook))
+        });
+        let Some((program, hook)) = found else { return false };
+        self.states.resting.retain(|name| *name != hook.name);
+        self.links.extend(self.states.attach(&program, hook));
         if self.states.resting.is_empty() {
-            return;
+            self.tell_receivers(object);
         }
-        let resting = std::mem::take(&mut self.states.resting);
-        for program in object.progs_mut() {
-            let Some(hook) = in_kernel(program.name(), program.section()) else { continue };
-            if resting.contains(&hook.name) {
-                self.links.extend(self.states.attach(&program, hook));
-            }
-        }
+        true
+    }
+
+    fn tell_receivers(&self, object: &Object) {
         if let Err(error) = find_receivers(object) {
             warn!(
                 "who reads the sockets that were there first is not known, and is found out more slowly: {}",

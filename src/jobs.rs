@@ -29,17 +29,31 @@ pub struct JobView {
     pub fair_share_seconds: f64,
     /// F = N T_C / T_E (thesis 5.1): 1 is fair, more is too much. Absent while nothing is due.
     pub fairness_ratio: Option<f64>,
+    /// Time in which one of its tasks could run and waited for a CPU, s, by the kernel's pressure accounting (PSI). Absent
+    /// if jobs are no cgroups, or if the kernel does not account for it.
+    #[serde(default)]
+    pub cpu_waiting_seconds: Option<f64>,
     /// Times that one of its tasks ran ahead of the fair order.
     pub boosts: u64,
 }
 
+/// What is known of a job besides its counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// See [`JobView`].
+    pub cpu_waiting_seconds: Option<f64>,
+}
+
 impl JobView {
-    fn new(job: String, shown: &JobTotals, all: &JobTotals) -> JobView {
+    fn new(about: About, shown: &JobTotals, all: &JobTotals) -> JobView {
         JobView {
-            job,
+            job: about.name,
             cpu_seconds: shown.cpu_ns as f64 / 1e9,
             fair_share_seconds: shown.fair_ns as f64 / 1e9,
             fairness_ratio: (all.fair_ns > 0).then(|| all.cpu_ns as f64 / all.fair_ns as f64),
+            cpu_waiting_seconds: about.cpu_waiting_seconds,
             boosts: shown.boosts,
         }
     }
@@ -62,7 +76,7 @@ impl TopJobs {
     }
 
     /// The jobs to show, largest first, then "other".
-    pub fn view(&mut self, jobs: &BTreeMap<u64, JobTotals>, mut name: impl FnMut(u64) -> String) -> Vec<JobView> {
+    pub fn view(&mut self, jobs: &BTreeMap<u64, JobTotals>, mut about: impl FnMut(u64) -> About) -> Vec<JobView> {
         self.update(jobs);
         self.seen = jobs.keys().copied().collect();
 
@@ -72,14 +86,15 @@ impl TopJobs {
             match self.shown.get(id) {
                 Some(before) => {
                     other.add(before);
-                    rows.push((all, JobView::new(name(*id), &all.less(before), all)));
+                    rows.push((all, JobView::new(about(*id), &all.less(before), all)));
                 }
                 None => other.add(all),
             }
         }
         rows.sort_by_key(|(all, _)| std::cmp::Reverse(all.cpu_ns));
         let mut views: Vec<JobView> = rows.into_iter().map(|(_, view)| view).collect();
-        views.push(JobView::new(OTHER.into(), &other, &other));
+        let others = About { name: OTHER.into(), cpu_waiting_seconds: None };
+        views.push(JobView::new(others, &other, &other));
         views
     }
 
@@ -114,7 +129,7 @@ mod tests {
     }
 
     fn view(top: &mut TopJobs, cpu: &[(u64, u64)]) -> Vec<(String, u64)> {
-        let views = top.view(&jobs(cpu), |id| format!("job{id}"));
+        let views = top.view(&jobs(cpu), |id| About { name: format!("job{id}"), cpu_waiting_seconds: None });
         views.into_iter().map(|v| (v.job, v.boosts)).collect()
     }
 
@@ -154,7 +169,7 @@ mod tests {
     #[test]
     fn fairness_is_absent_while_nothing_is_due() {
         let idle = BTreeMap::from([(1, JobTotals { cpu_ns: 5, fair_ns: 0, boosts: 0 })]);
-        let views = TopJobs::new(1).view(&idle, |_| "a".into());
-        assert_eq!(views[0].fairness_ratio, None);
+        let views = TopJobs::new(1).view(&idle, |_| About { name: "a".into(), cpu_waiting_seconds: Some(1.5) });
+        assert_eq!((views[0].fairness_ratio, views[0].cpu_waiting_seconds), (None, Some(1.5)));
     }
 }

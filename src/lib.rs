@@ -19,6 +19,7 @@
 //! | [`check`] | what this kernel has and lacks |
 //! | [`privileges`] | what the process and its threads may do |
 //! | [`scheduler`], [`loading`], [`hooks`] | load, attach, serve, restart |
+//! | [`service`] | what systemd is told of it |
 //! | [`modules`] | hooks on RDMA, whose modules come and go |
 //! | [`wire`] | epochs on the wire: XDP, sock_ops and tc, loaded by aya |
 //! | [`prefetch`] | correspondents on other nodes are asked for ahead of messages |
@@ -27,6 +28,7 @@
 //! | [`arrivals`] | what else than sockets and RDMA brings messages |
 //! | [`calibration`] | what messages and switches cost on this node |
 //! | [`gang`] | which row of the gang's matrix a job is in |
+//! | [`kernel_events`], [`process`] | what the kernel counts of the scheduler, and what the process takes |
 //! | [`snapshot`] | one moment of the scheduler, which every output shows |
 //!
 //! | how it is seen | |
@@ -64,6 +66,7 @@ pub mod hints;
 pub mod hooks;
 pub mod job_by;
 pub mod jobs;
+pub mod kernel_events;
 pub mod limits;
 pub mod loading;
 pub mod logging;
@@ -77,11 +80,13 @@ pub mod policy;
 pub mod prefetch;
 pub mod presets;
 pub mod privileges;
+pub mod process;
 pub mod recommend;
 pub mod report;
 pub mod requests;
 pub mod run;
 pub mod scheduler;
+pub mod service;
 pub mod settings;
 pub mod sim;
 pub mod snapshot;

@@ -85,7 +85,7 @@ impl FromStr for MetricsListen {
         }
         text.parse()
             .map(MetricsListen::At)
-            .map_err(|_| "it takes ADDRESS:PORT, such as 127.0.0.1:9937, or 'none'".into())
+            .map_err(|_| "it takes ADDRESS:PORT, such as 127.0.0.1:29937, or 'none'".into())
     }
 }
 
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn an_address_needs_a_port() {
         assert_eq!("none".parse(), Ok(MetricsListen::Off));
-        assert!("[::1]:9937".parse::<MetricsListen>().is_ok());
-        for bad in ["127.0.0.1", "9937", ":9937", "localhost:9937", "127.0.0.1:99999", ""] {
+        assert!("[::1]:29937".parse::<MetricsListen>().is_ok());
+        for bad in ["127.0.0.1", "29937", ":29937", "localhost:29937", "127.0.0.1:99999", ""] {
             assert!(bad.parse::<MetricsListen>().is_err(), "{bad}");
         }
     }

@@ -16,17 +16,19 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
-    if !matches!(cli.command, Some(Command::Run(_) | Command::Bench(_))) {
+    let prints = cli.help_stats || cli.monitor.is_some();
+    if prints || !matches!(cli.command, None | Some(Command::Run(_) | Command::Bench(_))) {
         commands::die_quietly_on_closed_pipe();
     }
     match cli.command {
         None if cli.help_stats => monitor::describe(),
         None => match cli.monitor {
             Some(seconds) => monitor::watch(seconds),
-            None => Err(report::usage("no command (try 'run', 'check' or 'status'; --help shows all)")),
+            None => run::run(&cli.run),
         },
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Reload(args)) => commands::reload(&args),
         Some(Command::Status(args)) => commands::status(&args),
         Some(Command::Policy(PolicyCommand::List(args))) => commands::policy_list(&args),
         Some(Command::Policy(PolicyCommand::Show(args))) => commands::policy_show(&args),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Error, Write};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
@@ -17,6 +17,7 @@ use crate::choices::ROWS;
 use crate::jobs::JobView;
 use crate::native;
 use crate::policy::PolicyView;
+use crate::process::ProcessView;
 use crate::snapshot::Snapshot;
 
 /// The content type of [`openmetrics`].
@@ -25,13 +26,21 @@ pub const OPENMETRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0;
 pub const PROMETHEUS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 const PREFIX: &str = "scx_cosched";
+/// Prometheus calls "job" the group of targets that it scrapes, and renames what a target calls so.
+const JOB: &str = "parallel_job";
 
 /// `snapshot` as OpenMetrics 1.0.0.
 pub fn openmetrics(snapshot: &Snapshot) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(View(snapshot.clone())));
     let mut text = String::new();
-    encode(&mut text, &registry).expect("writing to a string does not fail");
+    // Every exporter has these, and tools look for them: they have no prefix.
+    let mut common = Registry::default();
+    common.register_collector(Box::new(ProcessMetrics(snapshot.process)));
+    let written = encode_registry(&mut text, &registry)
+        .and_then(|()| encode_registry(&mut text, &common))
+        .and_then(|()| encode_eof(&mut text));
+    written.expect("writing to a string does not fail");
     text
 }
 
@@ -76,8 +85,6 @@ impl Collector for View {
         policy_info(&mut out, policy)?;
         let (seconds, bytes) = (Some(Unit::Seconds), Some(Unit::Bytes));
         gauge(&mut out, "uptime", "Since the start of the program", seconds, self.0.uptime_seconds)?;
-        let resident = memory.resident_bytes as f64;
-        gauge(&mut out, "resident_memory", "Resident set of the program", bytes.clone(), resident)?;
         gauge(&mut out, "maps_memory", "Memory of all BPF maps", bytes, memory.maps_bytes as f64)?;
         gauge(&mut out, "runnable_tasks", "Tasks that are runnable on all CPUs", None, runnable.tasks as f64)?;
         let help = "Tasks that are runnable on the CPU that has most";
@@ -95,6 +102,7 @@ impl Collector for View {
             family.encode_family(&[("hook", hook.as_str())])?.encode_gauge(&i64::from(attached))?;
         }
         self.counters(&mut out)?;
+        self.kernel_events(&mut out)?;
         self.endpoints(&mut out)?;
         self.decisions(&mut out)?;
         self.latency(&mut out)?;
@@ -111,6 +119,20 @@ impl View {
                 .encode_counter::<NoLabelSet, u64, f64>(&self.0.counter(counter.name), None)?;
         }
         Ok(())
+    }
+
+    /// Absent on kernels that do not count them.
+    fn kernel_events(&self, out: &mut Out<'_>) -> Result<(), Error> {
+        let events = &self.0.kernel_events;
+        let help = "Events that the kernel's sched_ext core counts of the scheduler (SCX_EV_*)";
+        let mut family = out.encode_descriptor("kernel_events", help, None, MetricType::Counter)?;
+        for (event, count) in events.counts() {
+            family.encode_family(&[("event", event)])?.encode_counter::<NoLabelSet, u64, f64>(&count, None)?;
+        }
+        let Some(seconds) = events.bypass_seconds() else { return Ok(()) };
+        let help = "Time in which the kernel bypassed the scheduler, and ran tasks in the order in which they came";
+        out.encode_descriptor("kernel_bypass", help, Some(&Unit::Seconds), MetricType::Counter)?
+            .encode_counter::<NoLabelSet, f64, f64>(&seconds, None)
     }
 
     fn endpoints(&self, out: &mut Out<'_>) -> Result<(), Error> {
@@ -156,6 +178,27 @@ impl View {
     }
 }
 
+#[derive(Debug)]
+struct ProcessMetrics(ProcessView);
+
+impl Collector for ProcessMetrics {
+    fn encode(&self, mut out: DescriptorEncoder) -> Result<(), Error> {
+        let view = &self.0;
+        let (seconds, bytes) = (Some(Unit::Seconds), Some(Unit::Bytes));
+        let help = "CPU time of the program";
+        out.encode_descriptor("process_cpu", help, seconds.as_ref(), MetricType::Counter)?
+            .encode_counter::<NoLabelSet, f64, f64>(&view.cpu_seconds, None)?;
+        gauge(&mut out, "process_open_fds", "File descriptors that are open", None, view.open_fds as f64)?;
+        gauge(&mut out, "process_max_fds", "File descriptors that may be open", None, view.max_fds as f64)?;
+        let (space, resident) = (view.virtual_bytes as f64, view.resident_bytes as f64);
+        gauge(&mut out, "process_virtual_memory", "Address space of the program", bytes.clone(), space)?;
+        gauge(&mut out, "process_resident_memory", "Memory of the program", bytes, resident)?;
+        gauge(&mut out, "process_threads", "Threads of the program", None, view.threads as f64)?;
+        let help = "When the program was started, since 1970";
+        gauge(&mut out, "process_start_time", help, seconds, view.start_time_seconds)
+    }
+}
+
 fn gauge(out: &mut Out<'_>, name: &str, help: &str, unit: Option<Unit>, value: f64) -> Result<(), Error> {
     out.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?.encode_gauge(&value)
 }
@@ -190,6 +233,11 @@ fn job_metrics(out: &mut Out<'_>, jobs: &[JobView]) -> Result<(), Error> {
     for (job, ratio) in jobs.iter().filter_map(|job| Some((job, job.fairness_ratio?))) {
         family.encode_family(&label(job))?.encode_gauge(&ratio)?;
     }
+    let help = "Time in which a task of a job could run and waited for a CPU (PSI)";
+    let mut family = out.encode_descriptor("job_cpu_waiting", help, seconds, MetricType::Counter)?;
+    for (job, waiting) in jobs.iter().filter_map(|job| Some((job, job.cpu_waiting_seconds?))) {
+        family.encode_family(&label(job))?.encode_counter::<NoLabelSet, f64, f64>(&waiting, None)?;
+    }
     let help = "Times that a task of a job ran ahead of the fair order";
     let mut family = out.encode_descriptor("job_boosts", help, None, MetricType::Counter)?;
     for job in jobs {
@@ -199,5 +247,5 @@ fn job_metrics(out: &mut Out<'_>, jobs: &[JobView]) -> Result<(), Error> {
 }
 
 fn label(job: &JobView) -> [(&'static str, &str); 1] {
-    [("job", job.job.as_str())]
+    [(JOB, job.job.as_str())]
 }

@@ -62,6 +62,14 @@ impl Owners {
         self.cgroup(id).is_none_or(|path| inode(&root.join(path)) != Some(id))
     }
 
+    /// For how long a task of the cgroup with `id` could run and waited for a CPU, s. None if jobs are something else, or if
+    /// the kernel does not account for pressure.
+    pub fn cpu_waiting_seconds(&mut self, id: u64) -> Option<f64> {
+        let root = self.cgroup_root.clone().filter(|_| self.job_by == JobBy::Cgroup)?;
+        let path = root.join(self.cgroup(id)?).join("cpu.pressure");
+        waiting_seconds(&fs::read_to_string(path).ok()?)
+    }
+
     /// Nobody will ask for `id` again.
     pub fn forget(&mut self, id: u64) {
         self.asked.remove(&id);
@@ -92,6 +100,13 @@ impl Owners {
 
 fn cgroup_name(path: &Path) -> String {
     format!("/{}", path.display())
+}
+
+/// From the content of a file `cpu.pressure`: how long some task waited, s.
+fn waiting_seconds(pressure: &str) -> Option<f64> {
+    let some = pressure.lines().find_map(|line| line.strip_prefix("some "))?;
+    let total = some.split(' ').find_map(|field| field.strip_prefix("total="))?;
+    Some(total.parse::<u64>().ok()? as f64 / 1e6)
 }
 
 /// A cgroup's id is the inode number of its directory.

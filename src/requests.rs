@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the other threads ask of the one that owns the scheduler.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 
 use crate::hints::{Change, Done};
 use crate::policy::{PolicyChange, PolicyView};
+use crate::settings::Reloaded;
 use crate::snapshot::Snapshot;
 use crate::trace::tap::{Client, Opened};
 
@@ -24,6 +27,8 @@ pub enum Request {
     Snapshot(Sender<Result<Snapshot, String>>),
     /// Change the policy: the one in force afterwards, or one line that says why not.
     SetPolicy(PolicyChange, Sender<Result<PolicyView, String>>),
+    /// Read the configuration file again: what is in force afterwards, or one line that says why nothing has changed.
+    Reload(Sender<Result<Reloaded, String>>),
     /// Write events for this client: where, or one line that says why not.
     Trace(Arc<Client>, Sender<Result<Opened, String>>),
     /// Take note of who gives hints, or one line that says why not.
@@ -36,20 +41,67 @@ pub enum Request {
 
 /// Asks the thread that owns the scheduler.
 #[derive(Clone, Debug)]
-pub struct Owner(Sender<Request>);
+pub struct Owner {
+    requests: Sender<Request>,
+    /// It is being loaded for the first time, and there is nothing to tell of yet.
+    loading: Arc<AtomicBool>,
+}
+
+/// What the thread that owns the scheduler is asked, in the order in which it was asked.
+pub struct Inbox {
+    requests: Receiver<Request>,
+    /// Taken out, and not answered yet.
+    waiting: VecDeque<Request>,
+}
+
+impl Inbox {
+    /// Of what comes by `requests`.
+    pub fn new(requests: Receiver<Request>) -> Inbox {
+        Inbox { requests, waiting: VecDeque::new() }
+    }
+
+    /// The next request, if one comes in time.
+    ///
+    /// # Errors
+    /// If none comes, or nobody can ask any more.
+    pub fn next(&mut self, patience: Duration) -> Result<Request, RecvTimeoutError> {
+        self.waiting.pop_front().map_or_else(|| self.requests.recv_timeout(patience), Ok)
+    }
+
+    /// For use amid other work: a question for a snapshot, if there is one. It changes nothing, so it need not wait for the
+    /// requests before it. All others keep their order.
+    pub fn next_question(&mut self) -> Option<Sender<Result<Snapshot, String>>> {
+        while let Ok(request) = self.requests.try_recv() {
+            match request {
+                Request::Snapshot(answer) => return Some(answer),
+                other => self.waiting.push_back(other),
+            }
+        }
+        None
+    }
+}
 
 impl Owner {
     /// A way to ask, and what the owner has to answer.
     pub fn new() -> (Owner, Receiver<Request>) {
         let (sender, receiver) = channel();
-        (Owner(sender), receiver)
+        (Owner { requests: sender, loading: Arc::default() }, receiver)
+    }
+
+    /// While it is set, [`Owner::snapshot`] says at once that the scheduler is being loaded, and does not wait for it. Only
+    /// for the first load: later there is something to wait for.
+    pub fn set_loading(&self, loading: bool) {
+        self.loading.store(loading, Ordering::Relaxed);
     }
 
     /// One moment of the scheduler.
     ///
     /// # Errors
-    /// If the scheduler ends or does not answer in time.
+    /// If the scheduler is being loaded for the first time, ends, or does not answer in time.
     pub fn snapshot(&self) -> Result<Snapshot> {
+        if self.loading.load(Ordering::Relaxed) {
+            bail!("the scheduler is being loaded (try again in a few seconds)");
+        }
         self.ask(PATIENCE, Request::Snapshot)
     }
 
@@ -59,6 +111,14 @@ impl Owner {
     /// One line that says why the change is refused; nothing has changed then.
     pub fn set_policy(&self, change: PolicyChange) -> Result<PolicyView> {
         self.ask(POLICY_PATIENCE, |answer| Request::SetPolicy(change, answer))
+    }
+
+    /// Has the configuration file read again, and its policy put in force.
+    ///
+    /// # Errors
+    /// One line that says what is wrong with the file; nothing has changed then.
+    pub fn reload(&self) -> Result<Reloaded> {
+        self.ask(POLICY_PATIENCE, Request::Reload)
     }
 
     /// Has events written for as long as somebody holds `client`.
@@ -82,7 +142,7 @@ impl Owner {
     pub fn take_back(&self, page: u64) {
         let (sender, _) = channel();
         // If nobody listens, it is gone already.
-        let _ = self.0.send(Request::Hint(Change::Remove(page), sender));
+        let _ = self.requests.send(Request::Hint(Change::Remove(page), sender));
     }
 
     /// Which of these maps, by their ids, the kernel has freed. To ask for maps of others takes the owner's privileges.
@@ -96,12 +156,12 @@ impl Owner {
     /// Has the scheduler unloaded.
     pub fn stop(&self) {
         // If nobody listens, it has ended already.
-        let _ = self.0.send(Request::Stop);
+        let _ = self.requests.send(Request::Stop);
     }
 
     fn ask<T>(&self, patience: Duration, request: impl FnOnce(Sender<Result<T, String>>) -> Request) -> Result<T> {
         let (sender, receiver) = channel();
-        self.0.send(request(sender)).map_err(|_| anyhow!("the scheduler is ending"))?;
+        self.requests.send(request(sender)).map_err(|_| anyhow!("the scheduler is ending"))?;
         match receiver.recv_timeout(patience) {
             Ok(answer) => answer.map_err(|e| anyhow!(e)),
             Err(RecvTimeoutError::Disconnected) => Err(anyhow!("the scheduler is ending")),
@@ -109,5 +169,52 @@ impl Owner {
                 Err(anyhow!("the scheduler has not answered for {} s", patience.as_secs()))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    /// How long nobody needs to wait.
+    const SOON: Duration = Duration::from_millis(10);
+
+    #[test]
+    fn questions_are_answered_amid_other_work_and_the_rest_keeps_its_order() {
+        let (owner, requests) = Owner::new();
+        let mut inbox = Inbox::new(requests);
+        owner.take_back(1);
+        let asked = owner.clone();
+        let asking = std::thread::spawn(move || asked.snapshot());
+        let answer = loop {
+            match inbox.next_question() {
+                Some(answer) => break answer,
+                None => std::thread::yield_now(),
+            }
+        };
+        answer.send(Err("amid other work".into())).unwrap();
+        assert_eq!(asking.join().unwrap().unwrap_err().to_string(), "amid other work");
+
+        owner.take_back(2);
+        owner.stop();
+        assert!(inbox.next_question().is_none());
+        for page in [1, 2] {
+            let next = inbox.next(SOON);
+            assert!(matches!(next, Ok(Request::Hint(Change::Remove(found), _)) if found == page), "{page}");
+        }
+        assert!(matches!(inbox.next(SOON), Ok(Request::Stop)));
+        assert!(matches!(inbox.next(SOON), Err(RecvTimeoutError::Timeout)));
+    }
+
+    #[test]
+    fn a_first_load_is_said_at_once() {
+        let (owner, _requests) = Owner::new();
+        owner.set_loading(true);
+        let began = Instant::now();
+        let error = owner.snapshot().unwrap_err().to_string();
+        assert!(error.contains("being loaded") && error.contains("try again"), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     }
 }

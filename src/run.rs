@@ -20,8 +20,9 @@ use crate::monitor;
 use crate::policy::PolicyView;
 use crate::prefetch::Port;
 use crate::privileges;
-use crate::requests::Owner;
+use crate::requests::{Inbox, Owner};
 use crate::scheduler::{Ending, Session};
+use crate::service;
 use crate::settings::Settings;
 
 /// How many runs in a row may end in a restart: a kernel that asks for more is not helped by it.
@@ -50,13 +51,15 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     scx_utils::try_set_rlimit_infinity();
     privileges::settle()?;
     let (owner, requests) = Owner::new();
+    let mut inbox = Inbox::new(requests);
+    owner.set_loading(true);
     stop_on_signals(owner.clone())?;
     let stats = settings.stats;
-    let mut session = Session::new(settings, port, &host);
-    drop(host);
-
+    // Before the costs of messages are measured and the scheduler is loaded: that takes seconds, and a client hears so at once.
     control.serve(owner.clone())?;
     exporter.serve(owner.clone())?;
+    let mut session = Session::new(settings, port, &host);
+    drop(host);
     if let Some(hints) = &hints {
         hints.serve(owner.clone())?;
     }
@@ -65,7 +68,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     while in_a_row < RESTARTS_MAX {
         let began = Instant::now();
         let ready = |policy: &PolicyView| announce(policy, stats, &owner, &mut server);
-        match session.run(&requests, ready)? {
+        match session.run(&mut inbox, &owner, ready)? {
             Ending::Restart => info!("the kernel asks for a restart"),
             Ending::Stopped => return Ok(ExitCode::SUCCESS),
             Ending::Unloaded => {
@@ -81,6 +84,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 /// The scheduler runs: says so, and starts what only makes sense now.
 fn announce(policy: &PolicyView, stats: Option<f64>, owner: &Owner, server: &mut Option<monitor::Server>) {
     info!("the scheduler runs, policy {}", policy.name);
+    service::ready(&policy.name);
     if server.is_some() {
         return;
     }
@@ -108,6 +112,7 @@ fn stop_on_signals(owner: Owner) -> Result<()> {
             if n > 0 {
                 std::process::exit(128 + signal);
             }
+            service::stopping();
             owner.stop();
         }
     };

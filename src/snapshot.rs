@@ -11,9 +11,11 @@ use crate::hints::Hinted;
 use crate::hooks::HookStates;
 use crate::job_by::JobBy;
 use crate::jobs::JobView;
+use crate::kernel_events::KernelEvents;
 use crate::native;
 use crate::policy::{CostsView, PolicyView};
 use crate::prefetch::PrefetchView;
+use crate::process::ProcessView;
 use crate::totals::Totals;
 
 /// One moment of the running scheduler. Counters count from the start of the program, over restarts that
@@ -28,6 +30,9 @@ pub struct Snapshot {
     pub pid: u32,
     /// Since the start of the program, s.
     pub uptime_seconds: f64,
+    /// Hooks are being attached, and the kernel's own scheduler still has the machine.
+    #[serde(default)]
+    pub starting: bool,
     /// The policy in force.
     pub policy: PolicyView,
     /// What messages and switches cost, as the policy reckons with it.
@@ -41,6 +46,12 @@ pub struct Snapshot {
     pub hooks: HookStates,
     /// What the scheduler takes.
     pub memory: Memory,
+    /// What this process takes, by the usual names.
+    #[serde(default)]
+    pub process: ProcessView,
+    /// What the kernel has counted of the scheduler. Empty before Linux 6.15.
+    #[serde(default)]
+    pub kernel_events: KernelEvents,
     /// What there is to run just now.
     pub runnable: Runnable,
     /// Event counters, by name.

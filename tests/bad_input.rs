@@ -99,8 +99,12 @@ fn a_flag_of_another_command_is_refused() {
             refuses(&[&["--help-stats"], &command[..]].concat(), &["--help-stats", name]);
         }
     }
-    for flag in flags_of(&["run"]) {
-        refuses(&["--monitor", "1", &format!("--{flag}")], &[&flag, "unexpected argument"]);
+    // They load nothing, and so they do not go with the flags of what would.
+    for setting in SETTINGS.iter().filter(|setting| flags_of(&["run"]).contains(setting.flag)) {
+        let flag = setting.arg();
+        let given: &[&str] = if setting.kind == Switch { &[&flag] } else { &[&flag, setting.any()] };
+        refuses(&[&["--monitor", "1"], given].concat(), &["--monitor", "cannot be used with", &flag]);
+        refuses(&[&["--help-stats"], given].concat(), &["--help-stats", "cannot be used with", &flag]);
     }
 }
 
@@ -174,7 +178,6 @@ fn what_nobody_knows_is_refused() {
     refuses(&["run", "now"], &["now"]);
     refuses(&["start"], &["start"]);
     refuses(&["run", "--gate"], &["--gate"]);
-    refuses(&[], &["no command", "--help"]);
     refuses(&["--monitor", "1", "--help-stats"], &["--monitor", "--help-stats"]);
     refuses(&["run", "--gate", "a\n\nb"], &["--gate", "known: always"]);
     refuses(&["trace", "--json", "--perfetto", "a"], &["--json", "cannot be used with '--perfetto <FILE>'"]);

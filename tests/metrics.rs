@@ -35,16 +35,25 @@ fn every_number_is_there() {
         "scx_cosched_arrival_to_run_seconds_count 7",
         "scx_cosched_arrival_to_run_seconds_bucket{le=\"0.000004\"} 3",
         "scx_cosched_arrival_to_run_seconds_bucket{le=\"+Inf\"} 7",
-        "scx_cosched_job_cpu_seconds_total{job=\"/slurm/job_7\"} 1.5",
-        "scx_cosched_job_fair_share_seconds_total{job=\"other\"} 1.25",
-        "scx_cosched_job_fairness_ratio{job=\"/slurm/job_7\"} 1.2",
-        "scx_cosched_job_boosts_total{job=\"other\"} 7",
+        "scx_cosched_job_cpu_seconds_total{parallel_job=\"/slurm/job_7\"} 1.5",
+        "scx_cosched_job_fair_share_seconds_total{parallel_job=\"other\"} 1.25",
+        "scx_cosched_job_fairness_ratio{parallel_job=\"/slurm/job_7\"} 1.2",
+        "scx_cosched_job_boosts_total{parallel_job=\"other\"} 7",
         "scx_cosched_policy_info{policy=\"dcs\",arrival=\"demand\",gate=\"equalizing\"",
         "scx_cosched_build_info{version=\"0.0.0\",kernel=\"test\"} 1",
         "scx_cosched_hook_attached{hook=\"on_readable\"} 1",
         "scx_cosched_hook_attached{hook=\"on_tcp_poll\"} 0",
         "scx_cosched_uptime_seconds 12.5",
-        "scx_cosched_resident_memory_bytes 10485760",
+        "process_resident_memory_bytes 10485760",
+        "process_cpu_seconds_total 0.25",
+        "process_start_time_seconds 1700000000.5",
+        "process_open_fds 12",
+        "process_max_fds 4096",
+        "process_threads 9",
+        "process_virtual_memory_bytes 20971520",
+        "scx_cosched_kernel_events_total{event=\"bypass_activate\"} 2",
+        "scx_cosched_kernel_bypass_seconds_total 1.5",
+        "scx_cosched_job_cpu_waiting_seconds_total{parallel_job=\"/slurm/job_7\"} 0.75",
         "scx_cosched_maps_memory_bytes 1048576",
         "scx_cosched_runnable_tasks 9",
         "scx_cosched_runnable_tasks_max 5",
@@ -59,13 +68,13 @@ fn every_number_is_there() {
 
 #[test]
 fn a_job_that_is_due_nothing_has_no_ratio() {
-    assert!(!both().0.contains("fairness_ratio{job=\"other\"}"));
+    assert!(!both().0.contains("fairness_ratio{parallel_job=\"other\"}"));
 }
 
 #[test]
 fn names_of_jobs_cannot_break_the_format() {
     for format in [both().0, both().1] {
-        assert!(format.contains(r#"{job="/a \"quoted\\name\"\n"}"#), "{format}");
+        assert!(format.contains(r#"{parallel_job="/a \"quoted\\name\"\n"}"#), "{format}");
     }
 }
 

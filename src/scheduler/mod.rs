@@ -7,7 +7,7 @@ mod status;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -25,14 +25,17 @@ use crate::hints::kernel::{self, Pages};
 use crate::hints::{Change, Done};
 use crate::hooks::Hooks;
 use crate::jobs::TopJobs;
+use crate::kernel_events::KernelEvents;
 use crate::loading::{self, Start, Storage};
 use crate::modules::ModuleHooks;
 use crate::owners::Owners;
 use crate::policy::{CostsView, Policy, PolicyChange, PolicyView};
 use crate::prefetch::Port;
 use crate::prefetch::worker::Worker;
-use crate::requests::Request;
-use crate::settings::Settings;
+use crate::requests::{Inbox, Owner, Request};
+use crate::service::{self, Watchdog};
+use crate::settings::{Reloaded, Settings};
+use crate::snapshot::Snapshot;
 use crate::totals::{JobTotals, Totals};
 use crate::trace::tap::{Client, Opened, Tap};
 use crate::wire::{self, Wire};
@@ -63,6 +66,10 @@ pub struct Session {
     unkept: Unkept,
     /// Counters of full maps that have been warned of.
     full: BTreeSet<&'static str>,
+    watchdog: Watchdog,
+    /// What the kernel had counted of earlier runs, and of this one when it was last seen.
+    past_events: KernelEvents,
+    events: KernelEvents,
 }
 
 /// Why a run of the scheduler has ended.
@@ -91,8 +98,20 @@ impl Session {
             port,
             unkept: warned_of(Unkept::of(host)),
             full: BTreeSet::new(),
+            watchdog: Watchdog::from_environment(),
+            past_events: KernelEvents::default(),
+            events: KernelEvents::default(),
             settings,
         }
+    }
+
+    /// What the kernel has counted of all runs.
+    fn kernel_events(&mut self) -> KernelEvents {
+        // If it has thrown the scheduler out, it shows nothing any more.
+        self.events = KernelEvents::read().unwrap_or_else(|| self.events.clone());
+        let mut all = self.past_events.clone();
+        all.add(&self.events);
+        all
     }
 
     fn start(&self) -> Start {
@@ -107,16 +126,16 @@ impl Session {
         }
     }
 
-    /// Loads the scheduler, calls `ready` when it runs, and serves `requests` until it ends.
+    /// Loads the scheduler, calls `ready` when it runs, and answers what comes by `inbox`, which `owner` fills, until it ends.
     ///
     /// # Errors
     /// If it does not load or attach, or if the kernel has thrown it out because of an error.
-    pub fn run(&mut self, requests: &Receiver<Request>, ready: impl FnOnce(&PolicyView)) -> Result<Ending> {
+    pub fn run(&mut self, inbox: &mut Inbox, owner: &Owner, ready: impl FnOnce(&PolicyView)) -> Result<Ending> {
         let mut storage = Storage::default();
-        let mut scheduler = Scheduler::attach(self, &mut storage)?;
+        let mut scheduler = Scheduler::attach(self, inbox, owner, &mut storage)?;
         scheduler.session.runs += 1;
         ready(&scheduler.session.policy.view());
-        let stopped = scheduler.serve(requests);
+        let stopped = scheduler.serve();
         let exit = scheduler.end()?;
         Ok(match stopped {
             true => Ending::Stopped,
@@ -128,6 +147,7 @@ impl Session {
 
 struct Scheduler<'a, 's> {
     session: &'s mut Session,
+    inbox: &'s mut Inbox,
     skel: BpfSkel<'a>,
     struct_ops: Option<Link>,
     hooks: Hooks,
@@ -147,44 +167,60 @@ impl<'a, 's> Scheduler<'a, 's> {
     ///
     /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them, once
     /// they are gone.
-    fn attach(session: &'s mut Session, storage: &'a mut Storage) -> Result<Self> {
-        let mut skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
-        let mut hooks = Hooks::of(skel.object(), session.settings.arrivals.any());
-        if session.policy.needs_hooks() {
-            hooks.wake(skel.object());
+    fn attach(session: &'s mut Session, inbox: &'s mut Inbox, owner: &Owner, storage: &'a mut Storage) -> Result<Self> {
+        let skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
+        let mut scheduler = Scheduler {
+            struct_ops: None,
+            hooks: Hooks::of(skel.object(), session.settings.arrivals.any()),
+            module_hooks: ModuleHooks::default(),
+            gang: Gang::new(session.settings.gang_rows.clone()),
+            tap: Tap::default(),
+            hints: Pages::default(),
+            prefetch: None,
+            buried_at: Instant::now(),
+            used_then: BTreeMap::new(),
+            session,
+            inbox,
+            skel,
+        };
+        owner.set_loading(false);
+        if scheduler.session.policy.needs_hooks() {
+            scheduler.wake_hooks();
         }
-        let mut gang = Gang::new(session.settings.gang_rows.clone());
+        let Scheduler { session, skel, gang, .. } = &mut scheduler;
         gang.place(&session.policy, &mut session.owners, &skel.maps.jobs, &skel.maps.gang_rows_of_jobs);
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
-        let struct_ops = Some(attach_struct_ops(&mut skel)?);
-        let prefetch = start_prefetching(session, &skel)?;
-        let buried_at = Instant::now();
-        let (tap, hints) = (Tap::default(), Pages::default());
-        let mut module_hooks = ModuleHooks::default();
-        module_hooks.follow(skel.object(), hooks.are_awake());
-        Ok(Scheduler {
-            session,
-            skel,
-            struct_ops,
-            hooks,
-            module_hooks,
-            gang,
-            tap,
-            hints,
-            prefetch,
-            buried_at,
-            used_then: BTreeMap::new(),
-        })
+        scheduler.struct_ops = Some(attach_struct_ops(&mut scheduler.skel)?);
+        scheduler.prefetch = start_prefetching(scheduler.session, &scheduler.skel)?;
+        scheduler.module_hooks.follow(scheduler.skel.object(), scheduler.hooks.are_awake());
+        Ok(scheduler)
+    }
+
+    /// Attaches the hooks. On a busy machine that takes longer than a client waits for a snapshot, and longer than the
+    /// watchdog ought to wait: both are looked after in between.
+    fn wake_hooks(&mut self) {
+        while self.hooks.wake_one(self.skel.object()) {
+            self.session.watchdog.alive();
+            while let Some(answer) = self.inbox.next_question() {
+                self.answer_snapshot(&answer);
+            }
+        }
+    }
+
+    fn answer_snapshot(&mut self, answer: &Sender<Result<Snapshot, String>>) {
+        // Whoever asked may have gone away: then nobody takes the answer.
+        let _ = answer.send(self.snapshot().map_err(|e| format!("{e:#}")));
     }
 
     /// Answers requests until one says stop (true) or the kernel has thrown the scheduler out (false).
-    fn serve(&mut self, requests: &Receiver<Request>) -> bool {
+    fn serve(&mut self) -> bool {
         while !uei_exited!(&self.skel, uei) {
-            match requests.recv_timeout(EXIT_POLL) {
+            self.session.watchdog.alive();
+            match self.inbox.next(EXIT_POLL) {
                 Ok(Request::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
-                // Whoever asked may have gone away: then nobody takes the answer.
-                Ok(Request::Snapshot(answer)) => drop(answer.send(self.snapshot().map_err(|e| format!("{e:#}")))),
+                Ok(Request::Snapshot(answer)) => self.answer_snapshot(&answer),
                 Ok(Request::SetPolicy(change, answer)) => drop(answer.send(self.set_policy(&change))),
+                Ok(Request::Reload(answer)) => drop(answer.send(self.reload())),
                 Ok(Request::Trace(client, answer)) => {
                     drop(answer.send(self.trace(&client).map_err(|e| format!("{e:#}"))))
                 }
@@ -216,6 +252,8 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Unloads, keeps what was counted, and says why the kernel ended it.
     fn end(mut self) -> Result<UserExitInfo> {
         drop(self.prefetch.take());
+        self.session.past_events = self.session.kernel_events();
+        self.session.events = KernelEvents::default();
         drop(self.struct_ops.take());
         self.hooks.rest();
         self.module_hooks.let_go();
@@ -233,12 +271,26 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Makes the policy that `change` asks for the one in force. The scheduler reads the policy through an
     /// index, so the new one is written where nobody looks, and then the index is counted up.
     fn set_policy(&mut self, change: &PolicyChange) -> Result<PolicyView, String> {
-        let policy = change.apply(&self.session.policy)?;
+        self.put_in_force(change.apply(&self.session.policy)?)
+    }
+
+    /// Puts the policy in force that the configuration file names now. What else has changed there waits for a restart.
+    fn reload(&mut self) -> Result<Reloaded, String> {
+        let new = self.session.settings.again().map_err(|e| format!("{e:#}"))?;
+        let restart_needed = self.session.settings.changed(&new);
+        let policy = self.put_in_force(new.policy)?;
+        if !restart_needed.is_empty() {
+            warn!("these settings wait for a restart: {}", restart_needed.join(", "));
+        }
+        Ok(Reloaded { policy, restart_needed })
+    }
+
+    fn put_in_force(&mut self, policy: Policy) -> Result<PolicyView, String> {
         let bpf = policy.to_bpf(&self.session.costs.costs);
         let maps = &self.skel.maps;
         self.gang.place(&policy, &mut self.session.owners, &maps.jobs, &maps.gang_rows_of_jobs);
         if policy.needs_hooks() {
-            self.hooks.wake(self.skel.object());
+            self.wake_hooks();
         }
         let bss = self.skel.maps.bss_data.as_mut().ok_or("the object has no .bss")?;
         // SAFETY: valid for as long as bss is, and everybody who may write it does so here.
@@ -251,6 +303,7 @@ impl<'a, 's> Scheduler<'a, 's> {
 
         let view = policy.view();
         info!("policy {} is in force", view.name);
+        service::policy(&view.name);
         self.session.policy = policy;
         Ok(view)
     }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the scheduler says of itself.
 
-use std::fs;
-
 use anyhow::Result;
 use libbpf_rs::MapCore;
 use libbpf_rs::skel::Skel;
@@ -11,7 +9,9 @@ use scx_utils::NR_CPU_IDS;
 use super::{Scheduler, Session};
 use crate::hints::Hinted;
 use crate::hooks::HookStates;
+use crate::jobs::About;
 use crate::prefetch::Port;
+use crate::process::ProcessView;
 use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
 use crate::{totals, wire};
 
@@ -20,22 +20,28 @@ impl Scheduler<'_, '_> {
     pub(super) fn snapshot(&mut self) -> Result<Snapshot> {
         let mut totals = self.session.past.clone();
         totals.add(&self.read()?);
-        let memory = Memory { resident_bytes: resident_bytes(), maps_bytes: self.maps_bytes() };
+        let process = ProcessView::now();
+        let memory = Memory { resident_bytes: process.resident_bytes, maps_bytes: self.maps_bytes() };
         let runnable = totals::runnable(&self.skel.maps.cpu_ctxs, *NR_CPU_IDS)?;
+        let kernel_events = self.session.kernel_events();
         let Session { top, owners, unkept, .. } = &mut *self.session;
         let limits_not_kept = unkept.lines().to_vec();
-        let jobs = top.view(&totals.jobs, |id| owners.name(id));
+        let about = |id| About { name: owners.name(id), cpu_waiting_seconds: owners.cpu_waiting_seconds(id) };
+        let jobs = top.view(&totals.jobs, about);
         Ok(Snapshot {
             version: crate::VERSION.into(),
             kernel: self.session.kernel.clone(),
             pid: std::process::id(),
             uptime_seconds: self.session.started.elapsed().as_secs_f64(),
+            starting: self.struct_ops.is_none(),
             policy: self.session.policy.view(),
             costs: self.session.policy.costs(&self.session.costs),
             job_by: self.session.settings.job_by,
             limits_not_kept,
             hooks: self.hook_states(),
             memory,
+            process,
+            kernel_events,
             runnable: Runnable::new(&runnable, online_cpus()),
             counters: snapshot::counters(&totals),
             endpoint_arrivals: snapshot::endpoint_arrivals(&totals),
@@ -75,14 +81,6 @@ fn online_cpus() -> usize {
     usize::try_from(online).unwrap_or(1)
 }
 
-/// The resident set of this process; 0 if the kernel does not say.
-fn resident_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,10 +88,5 @@ mod tests {
     #[test]
     fn a_cpu_is_online() {
         assert!((1..=*NR_CPU_IDS).contains(&online_cpus()));
-    }
-
-    #[test]
-    fn this_process_has_a_resident_set() {
-        assert!(resident_bytes() > 100_000);
     }
 }

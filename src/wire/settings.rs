@@ -87,7 +87,7 @@ impl fmt::Display for Interface {
 }
 
 /// Everything that epochs on the wire need, checked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WireSettings {
     /// Who is believed; at least one network.
     pub peers: Vec<Network>,

@@ -135,7 +135,7 @@ pub const SETTINGS: &[Setting] = &[
     row("prefetch-port", Whole, &["1", "65535"], &["0", "-1", "65536", "1.5", "udp", ""],
         "it takes a whole number from 1 to 65535", &[]),
     row("metrics-listen", Text, &["none"],
-        &["9937", "", ":9937", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:9937", "::1:9937"],
+        &["29937", "", ":29937", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:29937", "::1:29937"],
         "it takes ADDRESS:PORT", &[]),
     row("jobs-top", Whole, &["0", "4096"], &["-1", "4097", "4294967296", "1.5", "all", ""],
         "it takes a whole number from 0 to 4096", &[]),

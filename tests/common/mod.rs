@@ -20,11 +20,14 @@ use scx_cosched::hints::Hinted;
 use scx_cosched::hooks::HookStates;
 use scx_cosched::job_by::JobBy;
 use scx_cosched::jobs::JobView;
+use scx_cosched::kernel_events::KernelEvents;
 use scx_cosched::native;
 use scx_cosched::policy::{CostsView, Policy};
 use scx_cosched::prefetch::PrefetchView;
 use scx_cosched::presets;
+use scx_cosched::process::ProcessView;
 use scx_cosched::requests::{Owner, Request};
+use scx_cosched::settings::Reloaded;
 use scx_cosched::snapshot::{GangSkew, Histogram, Memory, Runnable, Snapshot};
 use scx_cosched::trace::tap::Tap;
 
@@ -60,6 +63,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         cpu_seconds: 1.5,
         fair_share_seconds: 1.25,
         fairness_ratio: ratio,
+        cpu_waiting_seconds: ratio.map(|_| 0.75),
         boosts: 7,
     };
     Snapshot {
@@ -67,6 +71,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         kernel: "test".into(),
         pid: std::process::id(),
         uptime_seconds: 12.5,
+        starting: false,
         policy: policy.view(),
         costs: policy.costs(&CostsView {
             costs: Costs { latency_us: 12.3, overhead_us: 2.1, switch_us: 4.5 },
@@ -81,6 +86,16 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
             missing: vec!["on_tcp_poll".into()],
         },
         memory: Memory { resident_bytes: 10 << 20, maps_bytes: 1 << 20 },
+        process: ProcessView {
+            cpu_seconds: 0.25,
+            open_fds: 12,
+            max_fds: 4096,
+            virtual_bytes: 20 << 20,
+            resident_bytes: 10 << 20,
+            threads: 9,
+            start_time_seconds: 1_700_000_000.5,
+        },
+        kernel_events: KernelEvents::parse("SCX_EV_BYPASS_ACTIVATE 2\nSCX_EV_BYPASS_DURATION 1500000000\n"),
         runnable: Runnable::new(&[4, 0, 5], 3),
         counters: native::counters().iter().enumerate().map(|(i, c)| (c.name.to_string(), 200 - i as u64)).collect(),
         endpoint_arrivals: native::endpoints().iter().zip(300..).map(|(name, n)| (name.to_string(), n)).collect(),
@@ -126,6 +141,9 @@ pub fn fake_scheduler() -> Owner {
                         policy = new.clone();
                     }
                     drop(answer.send(changed.map(|p| p.view())));
+                }
+                Request::Reload(answer) => {
+                    drop(answer.send(Ok(Reloaded { policy: policy.view(), restart_needed: vec!["job_by".into()] })));
                 }
                 Request::Trace(client, answer) => {
                     let (rings, stats) = maps.get_or_insert_with(trace_maps);

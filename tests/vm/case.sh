@@ -5,7 +5,7 @@ set -Eeuo pipefail
 tests=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 tmp=$(mktemp -d)
 socket=/run/scx_cosched.sock
-metrics=127.0.0.1:9937
+metrics=127.0.0.1:29937
 loader='' talker=''
 
 # A command that fails ends the case, and this says which.

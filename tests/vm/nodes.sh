@@ -86,7 +86,7 @@ compete() {
 # many tasks want a CPU. A path is that of another sched_ext scheduler, and PRESET+FLAG=VALUE is a preset with a flag of "run".
 contend() {
 	local key=/run/cluster-key
-	local flags wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key $key)
+	local flags wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key "$key")
 	everywhere "[ -e $key ] || { umask 077; echo 0123456789abcdef0123456789abcdef >$key; }
 		[ -e $tmp/slice ] || cat $slice >$tmp/slice; cat $tmp/slice >$slice"
 	jobs=(a b) hogs=$competitors

@@ -35,7 +35,8 @@ alone() {
 # Under emulation such a look takes 0.1 to 0.2 ms, so ticks may find it there twice in a row and take it for one that
 # waits: now and then, for the recheck time. The default of 50 ms does not show in its share.
 computes() {
-	local before=$(counter parks)
+	local before
+	before=$(counter parks)
 	taskset -c 1 python3 -IS -c '
 import random, socket, time
 here, there = socket.socketpair()

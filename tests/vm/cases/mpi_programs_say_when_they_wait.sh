@@ -42,12 +42,14 @@ job() {
 	is "$(grep -c ^rank "$file")" $ranks "$name: ranks that have ended well:"
 	eventually 20 ended $launcher || kill $launcher
 	if wait $launcher; then echo "$name: done after $((SECONDS - began)) s"; else
-		[[ $name == mpich* ]] || fail "$name ends with $?: $(cat "$file")"
+		code=$?
+		[[ $name == mpich* ]] || fail "$name ends with $code: $(cat "$file")"
 		echo "$name: the launcher did not end"
 	fi
 	cat "$file"
 }
 
+# shellcheck disable=SC2054,SC2206
 openmpi=(orterun --mca btl vader,self --mca pml ob1 --bind-to none -np $ranks)
 start --policy dcs-sb --hints-socket /run/scx_cosched-hints.sock
 job openmpi "${openmpi[@]}" /usr/local/bin/mpi-job.openmpi stencil

@@ -19,6 +19,7 @@ early() {
 	local wait
 	for wait; do
 		pair "$wait" "$wait"
+		# shellcheck disable=SC2046
 		kill -STOP $(halves "$wait")
 	done
 }
@@ -40,6 +41,7 @@ compare() {
 	compete 4
 	for wait; do
 		unmapped=$(counter arrivals_unmapped)
+		# shellcheck disable=SC2046
 		kill -CONT $(halves "$wait")
 		made "$wait"
 		before=$trips

@@ -36,9 +36,9 @@ refused 'neither /boot' 'config file' "${without[@]}" /boot "${run[@]}"
 refused 'cannot create /run/none/socket' 'control-socket' "${run[@]}" --control-socket /run/none/socket
 refused 'no scheduler is running' 'start one' scx_cosched status
 
-busybox nc -l -p 9937 &
+busybox nc -l -p 29937 &
 sleep 1
-refused 'cannot serve metrics at 127.0.0.1:9937' 'metrics-listen' "${run[@]}"
+refused 'cannot serve metrics at 127.0.0.1:29937' 'metrics-listen' "${run[@]}"
 kill $!
 
 start

@@ -27,10 +27,10 @@ scrape >"$tmp/after"
 for series in arrivals_total 'endpoint_arrivals_total{endpoint="tcp"}' 'endpoint_arrivals_total{endpoint="udp"}' \
 	arrivals_coscheduled_total boosts_total context_switches_total \
 	'decisions_total{decision="granted",reason="below_target"}' arrival_to_run_seconds_count \
-	'job_cpu_seconds_total{job="/job"}' 'job_fair_share_seconds_total{job="/job"}'; do
+	'job_cpu_seconds_total{parallel_job="/job"}' 'job_fair_share_seconds_total{parallel_job="/job"}'; do
 	rises "$series"
 done
-is "$(value 'job_fairness_ratio{job="/job"}' "$tmp/after" | grep -c .)" 1 "fairness ratios of the job:"
+is "$(value 'job_fairness_ratio{parallel_job="/job"}' "$tmp/after" | grep -c .)" 1 "fairness ratios of the job:"
 boosts=$(awk '/^scx_cosched_job_boosts_total/ { n += $2 } END { print n }' "$tmp/after")
 # A task posts to its job's account only now and then, so the jobs may lag a little.
 awk -v jobs="$boosts" -v all="$(value boosts_total "$tmp/after")" 'BEGIN { exit !(jobs <= all && jobs > 0.95 * all) }' ||
