@@ -115,7 +115,7 @@ impl PolicyChange {
         };
         self.choices.check()?;
         let overrides = self.choices.given(|_| Origin::Flag);
-        base.with(&overrides, self.name.is_some()).map_err(|fault| fault.message)?.loadable()
+        base.with(&overrides, self.name.is_some()).map_err(|fault| fault.message)
     }
 }
 
