@@ -89,19 +89,6 @@ impl Policy {
         Ok(Policy { choices: Choices::from_values(values).effective(), ..self.clone() })
     }
 
-    /// The same policy, if this kernel's programs know it: turns by beat are the simulator's alone so far.
-    ///
-    /// # Errors
-    /// Says which command takes this one.
-    pub fn loadable(self) -> Result<Policy, String> {
-        match self.choices.arrival {
-            Some(Arrival::Beat) => {
-                Err("arrival beat is for the simulator only so far (try it with sim shared, or take gang)".to_string())
-            }
-            _ => Ok(self),
-        }
-    }
-
     /// With what the rules would take that are not in force.
     fn complete(&self) -> Choices {
         self.choices.or(&self.base)

@@ -116,7 +116,6 @@ impl Settings {
             None => anyhow!(unknown),
         })?;
         let policy = preset.policy.with(&given.overrides, by_flag).map_err(Fault::into_error)?;
-        let policy = policy.loadable().map_err(|why| anyhow!(why))?;
         let job_by = given.job_by.unwrap_or(JobBy::Cgroup);
         let gang_rows = gang::Rows::new(&given.gang_rows, job_by).map_err(Fault::into_error)?;
         let wire = WireSettings::new(&given.wire)?;

@@ -271,7 +271,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Makes the policy that `change` asks for the one in force. The scheduler reads the policy through an
     /// index, so the new one is written where nobody looks, and then the index is counted up.
     fn set_policy(&mut self, change: &PolicyChange) -> Result<PolicyView, String> {
-        self.put_in_force(change.apply(&self.session.policy)?.loadable()?)
+        self.put_in_force(change.apply(&self.session.policy)?)
     }
 
     /// Puts the policy in force that the configuration file names now. What else has changed there waits for a restart.
