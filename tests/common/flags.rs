@@ -70,8 +70,8 @@ const RECKONS: Need = need("spin", &["baseline", "conditional", "adaptive-local"
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: beat, cc, dcs", &[]),
-    row("arrival", Text, &["none", "demand", "periodic", "gang"], &["sometimes", "", "Demand"],
-        "(known: none, demand, periodic, gang", &[]),
+    row("arrival", Text, &["none", "demand", "periodic", "gang", "beat"], &["sometimes", "", "Demand"],
+        "(known: none, demand, periodic, gang, beat", &[]),
     row("gate", Text, &["always", "equalizing", "epochs", "rate", "auto"], &["open", "", "Rate"],
         "(known: always, equalizing, epochs, rate, auto", &[BOOSTS]),
     row("h-ms", Number, &["-3600000", "3600000"],
@@ -102,7 +102,7 @@ pub const SETTINGS: &[Setting] = &[
     row("interval-us", Whole, &["100", "100000"], &["99", "100001", "-1", "4294967396", "100.5", "1ms", ""],
         "it takes a whole number of us from 100 to 100000", &[PULSES]),
     row("quantum-ms", Whole, &["1", "60000"], &["0", "60001", "-1", "4294967297", "1.5", "1s", ""],
-        "it takes a whole number of ms from 1 to 60000", &[need("arrival", &["gang"])]),
+        "it takes a whole number of ms from 1 to 60000", &[need("arrival", &["gang", "beat"])]),
     row("rows", Whole, &["1", "1024"], &["0", "1025", "-1", "4294967297", "1.5", "five", ""],
         "it takes a whole number from 1 to 1024", &[need("arrival", &["gang"])]),
     row("slice-us", Whole, &["100", "1000000"],
