@@ -29,7 +29,8 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale lint package package-test install mutants clean
+.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak lint package package-test install mutants clean
+.PHONY: bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale
 
 all: build
 

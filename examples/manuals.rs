@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Writes the manual pages and the completions of shells for the command line into a directory, for the package:
-//! `cargo run --release --example manuals -- DIR`. No part of the program: it needs libraries that the program does not.
+//! `cargo run --release --example manuals -- DIR`. No part of the program: it needs libraries that the program does
+//! not.
 
 use std::error::Error;
 use std::fs;

@@ -11,8 +11,8 @@
  *	job-wide theta			= the least that any of its nodes has, carried by messages
  *	the job wins the turn if	  draw < theta, and no job before it has won
  *
- * An example. A node has jobs A and B and two tasks that do not communicate, all of weight 1. A draws first and wins 1/4
- * of all turns. B wins 1/3 of those that A does not win, which is 1/4 as well, and 1/2 is left to the rest.
+ * An example. A node has jobs A and B and two tasks that do not communicate, all of weight 1. A draws first and wins
+ * 1/4 of all turns. B wins 1/3 of those that A does not win, which is 1/4 as well, and 1/2 is left to the rest.
  *
  * Jobs draw in the order of their sizes, the largest first, so that two nodes with different other jobs agree on what
  * is most costly to disagree on. Between equal sizes the names decide. Tasks that do not communicate come last, all of
@@ -21,25 +21,25 @@
  * A turn that no job wins is in the fair order (fair.h), for jobs and others alike. There a job makes up for what it
  * lacks. So its share of the CPU does not depend on what others say of it.
  *
- * Nesting: all nodes compare one and the same draw with a theta. Where no other job comes before it, a job that wins on the
- * node with the least theta wins on all of its nodes.
+ * Nesting: all nodes compare one and the same draw with a theta. Where no other job comes before it, a job that wins on
+ * the node with the least theta wins on all of its nodes.
  *
  * Nothing is remembered but theta, size and clock, and theta is renewed within two periods. So nodes with any past
  * agree soon. Counts of turns won, lags and credits do not work: each node remembers its own errors.
  *
- * Nodes that do not draw. A message without news comes from a node that runs another scheduler. Such a job is astray: its
- * turns by draw are worth nothing where that node does not run it, so it draws none. Instead its messages are demands
- * (thesis 3.2), and one that is met holds the CPU for a while, so that all of the job come together behind the node that
+ * Nodes that do not draw. A message without news comes from a node that runs another scheduler. Such a job is astray:
+ * its turns by draw are worth nothing where that node does not run it, so it draws none. Instead its messages are
+ * demands (thesis 3.2). A demand that is met holds the CPU for a while: so all of the job gather behind the node that
  * cannot be told. The caller says which messages count: those of peers of the same job on other nodes.
  *
  * What a lying peer can do (thesis 3.3 has the same question for epochs). Let S be the turn and K be BEAT_LEAD_TURNS.
  *   - Clock. A clock is ahead of its own TAI by no more than BEAT_AHEAD_TURNS * S, whatever it hears, and it goes
  *     back by S / BEAT_LEAK each turn. It gets there by S / BEAT_STEPS a turn, or by whole turns at once. So a liar
  *     shifts the numbers of turns by BEAT_AHEAD_TURNS at once, and later by one in BEAT_LEAK turns.
- *   - Theta. One that is too high is cut to what the node itself would give. One that is too low costs the job its turns
- *     and not its share: the fair order gives that back. A job that is ahead of the fair order by K turns wins none. So
- *     no job is ahead by more than (K + 1) * S, and the others together are behind by what the jobs are ahead. In T
- *     seconds a job's share is too great by (K + 1) * S / T at most: with turns of 20 ms by 0.9% of a CPU in 20 s.
+ *   - Theta. One that is too high is cut to what the node itself would give. One that is too low costs the job its
+ *     turns and not its share: the fair order gives that back. A job that is ahead of the fair order by K turns wins
+ *     none. So no job is ahead by more than (K + 1) * S, and the others together are behind by what the jobs are ahead.
+ *     In T seconds a job's share is too great by (K + 1) * S / T at most: with turns of 20 ms by 0.9% of a CPU in 20 s.
  *   - Size, or that a job is astray. That changes who draws alike, and the shares of CPU time stay as they were.
  *
  * A message carries what struct cosched_beat_news has: 16 bytes. All nodes of a job need the same quantum_ns.
@@ -65,7 +65,7 @@
 /* What a message says: 16 bytes. Which job it is of is known by its endpoint, its period by the time. */
 struct cosched_beat_news {
 	u64 tai_ns;			/* the sender's clock, with its corrections */
-	u32 theta;			/* the least that the sender has heard of the job in this period; even: the job is astray */
+	u32 theta;			/* the least that it has heard in this period; even: the job is astray */
 	u32 sizes;			/* and the sketch of its nodes */
 };
 
@@ -106,9 +106,10 @@ static inline u64 beat_mix(u64 x)
 /*
  * The draw of the job @name in @turn, from 0 to 2^32 - 1: the point of a digital sequence (Sobol 1967) whose generator
  * matrix follows from the name. Each column has a 1 on the diagonal and bits of a hash above it. So of any 2^k turns
- * that begin at a multiple of 2^k, k up to BEAT_BLOCK_SHIFT, each has its draw in another 2^k-th of the range. A job that
- * draws first with a theta of 2^-k or more waits for less than 2^(k + 1) turns. Two names have different matrices, and each
- * block of turns has others. No pair of jobs is unlucky for long, and nobody needs to assign sequences to jobs.
+ * that begin at a multiple of 2^k, k up to BEAT_BLOCK_SHIFT, each has its draw in another 2^k-th of the range. A job
+ * that draws first with a theta of 2^-k or more waits for less than 2^(k + 1) turns. Two names have different matrices,
+ * and each block of turns has others. No pair of jobs is unlucky for long, and nobody needs to assign sequences to
+ * jobs.
  */
 static inline u32 beat_draw(u64 name, u64 turn)
 {
@@ -236,9 +237,10 @@ static inline void beat_hear(struct cosched_beat_job *job, const struct cosched_
 }
 
 /*
- * How early the job goes in @turn: 0 if it wins, and more for those that come later. @won says whether one before it has
- * won, and is kept up to date; jobs are to be asked in the order of beat_is_before(). @lead_ns: how far the job is ahead of
- * the fair order of the CPU. In a turn that no job has won all are as early as BEAT_REST_RANK says, and in the fair order.
+ * How early the job goes in @turn: 0 if it wins, and more for those that come later. @won says whether one before it
+ * has won, and is kept up to date; jobs are to be asked in the order of beat_is_before(). @lead_ns: how far the job is
+ * ahead of the fair order of the CPU. In a turn that no job has won all are as early as BEAT_REST_RANK says, and in the
+ * fair order.
  */
 static inline u64 beat_rank(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
 			    s64 lead_ns, u32 *won)
@@ -262,8 +264,8 @@ static inline void beat_hear_nothing(struct cosched_beat_job *job)
 }
 
 /*
- * May @job, which has a message, take the CPU at @now_ns though it is astray? Then it holds it. @lead_ns and @running_lead_ns:
- * how far the job and the running task, which is of another job, are ahead of the fair order.
+ * May @job, which has a message, take the CPU at @now_ns though it is astray? Then it holds it. @lead_ns and
+ * @running_lead_ns: how far the job and the running task, which is of another job, are ahead of the fair order.
  */
 static inline int beat_follows(struct cosched_beat_hold *hold, const struct cosched_policy *policy,
 			       const struct cosched_beat_job *job, s64 lead_ns, s64 running_lead_ns, u64 now_ns)
@@ -297,7 +299,7 @@ static inline u64 beat_clock_ns(const struct cosched_beat_clock *clock, u64 tai_
 /* A turn may have begun: the clock goes back a little, for each turn once. */
 static inline void beat_clock_turn(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns)
 {
-	u64 turn = beat_clock_ns(clock, tai_ns) / gang_quantum_ns(policy), back_ns = gang_quantum_ns(policy) / BEAT_LEAK;
+	u64 turn_ns = gang_quantum_ns(policy), turn = beat_clock_ns(clock, tai_ns) / turn_ns, back_ns = turn_ns / BEAT_LEAK;
 
 	if (turn <= clock->turn)
 		return;
@@ -307,9 +309,9 @@ static inline void beat_clock_turn(struct cosched_beat_clock *clock, const struc
 }
 
 /*
- * A peer that is believed has sent @heard_ns as its clock, to a CPU whose TAI is @tai_ns. One that is later is followed, by
- * whole turns at once and by small steps else, so that all come to the latest. How long the message took makes it seem
- * earlier, and never drives the clocks. Returns whether the clock was moved.
+ * A peer that is believed has sent @heard_ns as its clock, to a CPU whose TAI is @tai_ns. One that is later is
+ * followed, by whole turns at once and by small steps else, so that all come to the latest. How long the message took
+ * makes it seem earlier, and never drives the clocks. Returns whether the clock was moved.
  */
 static inline int beat_clock_hear(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns,
 				  u64 heard_ns)

@@ -26,10 +26,11 @@ const PREFIX: &str = "on_";
 /// The program that notes who has which sockets open. No hook: it is run, once the hooks are attached.
 const FIND_RECEIVERS: &str = "find_receivers";
 
-/// Between two hooks. To attach or detach one, the kernel patches its text on all CPUs; without a pause these halts add up.
+/// Between two hooks. To attach or detach one, the kernel patches its text on all CPUs; without a pause these halts add
+/// up.
 const PAUSE: Duration = Duration::from_millis(20);
-/// For so long hooks stay after the last policy that wanted them, since who tries policies comes back soon, and to attach
-/// them takes seconds on a busy machine.
+/// For so long hooks stay after the last policy that wanted them, since who tries policies comes back soon, and to
+/// attach them takes seconds on a busy machine.
 const STAY: Duration = Duration::from_secs(10);
 
 /// A tracing program and the kernel function that it observes.
@@ -158,8 +159,8 @@ pub fn of_object(object: &OpenObject) -> Vec<Hook> {
 }
 
 /// Before the load: keeps out each hook that this kernel cannot have, those in modules, the one on wake-ups unless
-/// `arrivals`, or all of them unless `wanted`. The rest is loaded, but attached by hand, since the skeleton would give up
-/// at the first failure.
+/// `arrivals`, or all of them unless `wanted`. The rest is loaded, but attached by hand, since the skeleton would give
+/// up at the first failure.
 pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, arrivals: bool, quiet: bool) {
     for mut program in object.progs_mut() {
         if program.name() == FIND_RECEIVERS {
@@ -204,8 +205,9 @@ impl Hooks {
         !self.links.is_empty()
     }
 
-    /// Attaches one of those that rest, and after the last has them know of the sockets that were made meanwhile. Returns
-    /// whether there was one. All of them take seconds on a busy machine, so the caller has other work in between.
+    /// Attaches one of those that rest, and after the last has them know of the sockets that were made meanwhile.
+    /// Returns whether there was one. All of them take seconds on a busy machine, so the caller has other work in
+    /// between.
     pub fn wake_one(&mut self, object: &Object) -> bool {
         self.unwanted = None;
         let found = object.progs_mut().find_map(|program| {
@@ -230,8 +232,8 @@ impl Hooks {
         }
     }
 
-    /// To be called often. Lets one more of them rest if they have not been `wanted` for a while: not all at once, since
-    /// detaching takes as long as attaching does.
+    /// To be called often. Lets one more of them rest if they have not been `wanted` for a while: not all at once,
+    /// since detaching takes as long as attaching does.
     pub fn follow(&mut self, wanted: bool) {
         if wanted {
             self.unwanted = None;

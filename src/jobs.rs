@@ -29,8 +29,8 @@ pub struct JobView {
     pub fair_share_seconds: f64,
     /// F = N T_C / T_E (thesis 5.1): 1 is fair, more is too much. Absent while nothing is due.
     pub fairness_ratio: Option<f64>,
-    /// Time in which one of its tasks could run and waited for a CPU, s, by the kernel's pressure accounting (PSI). Absent
-    /// if jobs are no cgroups, or if the kernel does not account for it.
+    /// Time in which one of its tasks could run and waited for a CPU, s, by the kernel's pressure accounting (PSI).
+    /// Absent if jobs are no cgroups, or if the kernel does not account for it.
     #[serde(default)]
     pub cpu_waiting_seconds: Option<f64>,
     /// Times that one of its tasks ran ahead of the fair order.

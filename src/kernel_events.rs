@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the kernel's sched_ext core counts of the scheduler (`SCX_EV_*`, Linux 6.15 or newer): above all, for how long it
-//! has bypassed it.
+//! What the kernel's sched_ext core counts of the scheduler (`SCX_EV_*`, Linux 6.15 or newer): above all, for how long
+//! it has bypassed it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where the kernel shows them, while a scheduler is loaded.
 const EVENTS: &str = "/sys/kernel/sched_ext/root/events";
-/// The one that is a time, in ns. All others are numbers.
+/// This event is a time, in ns. All others are numbers.
 const BYPASS_DURATION: &str = "bypass_duration";
 
 /// Counts by name, in lower case and without the kernel's prefix. Empty on kernels that do not count.

@@ -62,8 +62,8 @@ impl Owners {
         self.cgroup(id).is_none_or(|path| inode(&root.join(path)) != Some(id))
     }
 
-    /// For how long a task of the cgroup with `id` could run and waited for a CPU, s. None if jobs are something else, or if
-    /// the kernel does not account for pressure.
+    /// For how long a task of the cgroup with `id` could run and waited for a CPU, s. None if jobs are something else,
+    /// or if the kernel does not account for pressure.
     pub fn cpu_waiting_seconds(&mut self, id: u64) -> Option<f64> {
         let root = self.cgroup_root.clone().filter(|_| self.job_by == JobBy::Cgroup)?;
         let path = root.join(self.cgroup(id)?).join("cpu.pressure");

@@ -68,8 +68,8 @@ impl Inbox {
         self.waiting.pop_front().map_or_else(|| self.requests.recv_timeout(patience), Ok)
     }
 
-    /// For use amid other work: a question for a snapshot, if there is one. It changes nothing, so it need not wait for the
-    /// requests before it. All others keep their order.
+    /// For use amid other work: a question for a snapshot, if there is one. It changes nothing, so it need not wait for
+    /// the requests before it. All others keep their order.
     pub fn next_question(&mut self) -> Option<Sender<Result<Snapshot, String>>> {
         while let Ok(request) = self.requests.try_recv() {
             match request {
@@ -88,8 +88,8 @@ impl Owner {
         (Owner { requests: sender, loading: Arc::default() }, receiver)
     }
 
-    /// While it is set, [`Owner::snapshot`] says at once that the scheduler is being loaded, and does not wait for it. Only
-    /// for the first load: later there is something to wait for.
+    /// While it is set, [`Owner::snapshot`] says at once that the scheduler is being loaded, and does not wait for it.
+    /// Only for the first load: later there is something to wait for.
     pub fn set_loading(&self, loading: bool) {
         self.loading.store(loading, Ordering::Relaxed);
     }
@@ -137,8 +137,8 @@ impl Owner {
         self.ask(PATIENCE, |answer| Request::Hint(change, answer))
     }
 
-    /// Has a page of hints taken away that may be there or not: who asked for it has not waited long enough to know. Comes
-    /// after what was asked before, and waits for no answer.
+    /// Has a page of hints taken away that may be there or not: who asked for it has not waited long enough to know.
+    /// Comes after what was asked before, and waits for no answer.
     pub fn take_back(&self, page: u64) {
         let (sender, _) = channel();
         // If nobody listens, it is gone already.

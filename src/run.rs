@@ -55,7 +55,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     owner.set_loading(true);
     stop_on_signals(owner.clone())?;
     let stats = settings.stats;
-    // Before the costs of messages are measured and the scheduler is loaded: that takes seconds, and a client hears so at once.
+    // Before the costs of messages are measured and the scheduler is loaded: that takes seconds, and a client hears so
+    // at once.
     control.serve(owner.clone())?;
     exporter.serve(owner.clone())?;
     let mut session = Session::new(settings, port, &host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the service manager is told: that the scheduler runs, that it still answers, and that it ends. Without a service
-//! manager nobody is told anything.
+//! What the service manager is told: that the scheduler runs, that it still answers, and that it ends. Without a
+//! service manager nobody is told anything.
 
 use std::time::{Duration, Instant};
 

@@ -18,8 +18,8 @@ use crate::{config, gang, presets};
 
 /// Where the running scheduler is talked to.
 pub const DEFAULT_CONTROL_SOCKET: &str = "/run/scx_cosched.sock";
-/// Where metrics are served unless told otherwise: on this machine only. The ports from 9100 to 9999, which exporters have
-/// shared out among them, are all given away; this one is below those that Linux gives to clients (32768).
+/// Where metrics are served unless told otherwise: on this machine only. The ports from 9100 to 9999, which exporters
+/// have shared out among them, are all given away; this one is below those that Linux gives to clients (32768).
 pub const DEFAULT_METRICS_LISTEN: &str = "127.0.0.1:29937";
 /// How many jobs are shown under their own name unless told otherwise.
 pub const DEFAULT_JOBS_TOP: u32 = 20;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: whatever is wrong, the program says so in one line, says what to do about it, and loads nothing. Here: flags, and
-//! what has no effect with the rest. What is wrong in a configuration, with peers and on the machine is in `bad_input_*.rs`.
+//! Claim: whatever is wrong, the program says so in one line, says what to do about it, and loads nothing. Here: flags,
+//! and what has no effect with the rest. What is wrong in a configuration, with peers and on the machine is in
+//! `bad_input_*.rs`.
 //!
 //! Faults of the command line have exit code 2, all others 1. What only a kernel with sched_ext shows (a
 //! scheduler that is loaded already) is tested in a VM.
@@ -11,8 +12,7 @@ use std::collections::BTreeSet;
 
 use common::flags::{File, Lines, List, Need, SETTINGS, Setting, Switch, commands, flags_of};
 use common::refusals::{Config, accepts, error_of_config, refuses, refuses_config};
-use common::{error_of, fake_scheduler, needs_root};
-use scx_cosched::control::ControlSocket;
+use common::{error_of, fake_scheduler, needs_root, serve};
 use scx_cosched::presets;
 
 #[test]
@@ -141,10 +141,7 @@ fn what_has_no_effect_with_the_rest_is_refused() {
 #[test]
 fn what_has_no_effect_with_the_policy_in_force_is_refused() {
     needs_root();
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.sock");
-    let control = ControlSocket::bind(&path).unwrap();
-    control.serve(fake_scheduler()).unwrap();
+    let (_dir, path, _control) = serve(fake_scheduler());
     let refuses = |args: &[&str], wanted: &str| {
         let args = [&["policy", "set", "--control-socket", path.to_str().unwrap()], args].concat();
         let (message, code) = error_of(&args);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: whatever the machine lacks or somebody else has taken, the program says so in one line, says what to do about it,
-//! and leaves nothing behind.
+//! Claim: whatever the machine lacks or somebody else has taken, the program says so in one line, says what to do about
+//! it, and leaves nothing behind.
 
 mod common;
 
@@ -9,16 +9,12 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::{error_of, fake_scheduler, needs_root};
-use scx_cosched::control::ControlSocket;
+use common::{error_of, fake_scheduler, needs_root, serve};
 
 #[test]
 fn a_trace_that_cannot_be_written_is_named() {
     needs_root();
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.sock");
-    let control = ControlSocket::bind(&path).unwrap();
-    control.serve(fake_scheduler()).unwrap();
+    let (_dir, path, _control) = serve(fake_scheduler());
     for file in ["/no/such/file.json", "/"] {
         let args = ["trace", "--perfetto", file, "--control-socket", path.to_str().unwrap()];
         let (message, code) = error_of(&args);

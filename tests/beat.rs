@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: nodes that never talk about turns agree on them. Draws are even, wins have the shares that weights give, a job
-//! that wins where it has least wins on all of its nodes, what messages carry becomes common, and a peer that lies moves
-//! clocks and shares by no more than `policies/beat.h` says.
+//! Claim: nodes that never talk about turns agree on them. Draws are even, wins have the shares that weights give, a
+//! job that wins where it has least wins on all of its nodes, what messages carry becomes common, and a peer that lies
+//! moves clocks and shares by no more than `policies/beat.h` says.
 
 use proptest::prelude::*;
 use rules::{BEAT, MS, POLICY, cosched_policy};
@@ -310,8 +310,8 @@ fn a_peer_that_lies_moves_a_clock_no_further_than_the_bound_and_it_comes_back() 
     }
 }
 
-/// What three entities have of a CPU in which `heard` is what peers say of the chances of two jobs: shares, and in which
-/// order they draw. The third are those that do not communicate.
+/// What three entities have of a CPU in which `heard` is what peers say of the chances of two jobs: shares, and in
+/// which order they draw. The third are those that do not communicate.
 fn shares(heard: [Option<u32>; 2], sizes: [u32; 2], weights: [u64; 3], turns: u64) -> [f64; 3] {
     let mut node = Node::new(1, &[(5, weights[0]), (6, weights[1])], weights[2]);
     let all: u64 = weights.iter().sum();

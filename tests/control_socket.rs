@@ -9,23 +9,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{error_of, fake_scheduler, needs_root, scx_cosched};
+use common::{error_of, fake_scheduler, needs_root, scx_cosched, serve};
 use scx_cosched::control::ControlSocket;
 use scx_cosched::snapshot::Snapshot;
 use serde_json::Value;
-use tempfile::TempDir;
-
-/// A fake scheduler with its control socket.
-fn serve() -> (TempDir, PathBuf, ControlSocket) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.sock");
-    let control = ControlSocket::bind(&path).unwrap();
-    control.serve(fake_scheduler()).unwrap();
-    (dir, path, control)
-}
 
 /// Sends `bytes` and returns the answer.
 fn exchange(path: &Path, bytes: &[u8]) -> Value {
@@ -46,7 +36,7 @@ fn json(args: &[&str]) -> Value {
 #[test]
 fn status_and_policy_go_over_it() {
     needs_root();
-    let (_dir, path, _control) = serve();
+    let (_dir, path, _control) = serve(fake_scheduler());
     let socket = path.to_str().unwrap();
     let at = ["--control-socket", socket];
 
@@ -91,7 +81,7 @@ fn status_and_policy_go_over_it() {
 #[test]
 fn a_recommendation_changes_nothing() {
     needs_root();
-    let (_dir, path, _control) = serve();
+    let (_dir, path, _control) = serve(fake_scheduler());
     let at = ["--control-socket", path.to_str().unwrap(), "--seconds", "0.2"];
     let recommend = [&["policy", "recommend"], &at[..]].concat();
 
@@ -116,7 +106,7 @@ fn a_recommendation_changes_nothing() {
 #[test]
 fn a_change_that_is_refused_changes_nothing() {
     needs_root();
-    let (_dir, path, _control) = serve();
+    let (_dir, path, _control) = serve(fake_scheduler());
     let at = ["--control-socket", path.to_str().unwrap()];
     for change in [&["--rate-exponent", "1"][..], &["local", "--gate", "always"], &["dcs", "--rate-constant-ms", "1"]] {
         let mut args = vec!["policy", "set"];
@@ -148,7 +138,7 @@ fn a_change_that_is_refused_changes_nothing() {
 #[test]
 fn a_second_instance_names_the_first() {
     needs_root();
-    let (_dir, path, _control) = serve();
+    let (_dir, path, _control) = serve(fake_scheduler());
     let (message, code) = error_of(&["run", "--control-socket", path.to_str().unwrap()]);
     let pid = std::process::id();
     assert_eq!(code, 1);
@@ -176,7 +166,7 @@ fn what_a_killed_scheduler_left_is_replaced_and_nothing_else_is() {
 #[test]
 fn nonsense_is_answered_with_an_error() {
     needs_root();
-    let (_dir, path, _control) = serve();
+    let (_dir, path, _control) = serve(fake_scheduler());
     let long = [vec![b' '; 1 << 16], b"\n".to_vec()].concat();
     for bytes in [
         &b"\n"[..],
@@ -197,7 +187,7 @@ fn nonsense_is_answered_with_an_error() {
 #[test]
 fn clients_that_stall_or_flood_disturb_nobody() {
     needs_root();
-    let (_dir, path, _control) = serve();
+    let (_dir, path, _control) = serve(fake_scheduler());
     // Some say nothing, some stop in the middle, some never end, some leave at once.
     let silent: Vec<UnixStream> = (0..3).map(|_| UnixStream::connect(&path).unwrap()).collect();
     for stream in &silent[..1] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the unit is one that systemd understands and finds little exposed, and systemd is told when the scheduler runs and
-//! that it still answers. A configuration is read again by `reload`.
+//! Claim: the unit is one that systemd understands and finds little exposed, and systemd is told when the scheduler
+//! runs and that it still answers. A configuration is read again by `reload`.
 
 mod common;
 
@@ -10,9 +10,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Parser;
-use common::{fake_scheduler, needs_root, scx_cosched};
+use common::{fake_scheduler, needs_root, scx_cosched, serve};
 use scx_cosched::cli::{Cli, RunArgs};
-use scx_cosched::control::ControlSocket;
 use scx_cosched::service::{self, Watchdog};
 use scx_cosched::settings::Settings;
 
@@ -107,10 +106,7 @@ fn a_file_that_has_changed_is_read_again_and_flags_still_win() {
 #[test]
 fn reload_says_what_is_in_force_and_what_waits() {
     needs_root();
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.sock");
-    let control = ControlSocket::bind(&path).unwrap();
-    control.serve(fake_scheduler()).unwrap();
+    let (_dir, path, _control) = serve(fake_scheduler());
     let output = scx_cosched(&["reload", "--control-socket", path.to_str().unwrap()]);
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{said}");
@@ -132,8 +128,8 @@ fn the_service_manager_is_told() {
         String::from_utf8(buffer[..n].to_vec()).unwrap()
     };
     let set = |name: &str, value: &str| {
-        // SAFETY: no other thread of this program reads or writes the environment of these names, and glibc's own reads are
-        // of others.
+        // SAFETY: no other thread of this program reads or writes the environment of these names, and glibc's own reads
+        // are of others.
         unsafe { std::env::set_var(name, value) }
     };
     set("NOTIFY_SOCKET", path.to_str().unwrap());

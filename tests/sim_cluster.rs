@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: `sim cluster` does with a few jobs what can be reckoned by hand, under every preset, and with many what Zhang's
-//! strategies are for.
+//! Claim: `sim cluster` does with a few jobs what can be reckoned by hand, under every preset, and with many what
+//! Zhang's strategies are for.
 
 use common::scx_cosched;
 use scx_cosched::presets;
@@ -17,10 +17,15 @@ const S: u64 = 1_000_000_000;
 fn setup(preset: &str, nodes: u32, level: u32) -> Setup {
     let switch_ns = if preset == "gang" { 2000 * US } else { 200 * US };
     let costs = Costs { switch_ns, interrupt_ns: 50 * US, latency_ns: 185 * US, move_ns: 3 * US, check_ns: 2 * US };
-    // A wait alone takes up to two latencies, and a few looks at endpoints, one on each node. Whoever does not spin for as long
-    // has its neighbours sleep too.
+    // A wait alone takes up to two latencies, and a few looks at endpoints, one on each node. Whoever does not spin for
+    // as long has its neighbours sleep too.
     let policy = policy_of(preset, &costs, 450 * US, 200 * MS).unwrap();
     Setup { nodes, level, exchanges: 1, policy, costs, skew: 0.0, warmup: 0.0 }
+}
+
+/// All but the one whose turns are drawn, which this model refuses.
+fn presets_here() -> impl Iterator<Item = &'static String> {
+    presets::all().keys().filter(|name| *name != "beat")
 }
 
 fn job(arrival_ns: u64, size: u32, execution_ns: u64, mix: Mix) -> JobSpec {
@@ -33,7 +38,7 @@ fn close(found: f64, wanted: f64, within: f64) -> bool {
 
 #[test]
 fn alone_a_job_takes_what_it_is_said_to_take_under_every_preset() {
-    for preset in presets::all().keys().filter(|name| *name != "beat") {
+    for preset in presets_here() {
         for mix in TYPES {
             for size in [1, 2, 4] {
                 let found = simulate(&setup(preset, 4, 3), &[job(0, size, 2 * S, mix)], 1);
@@ -68,8 +73,8 @@ fn who_does_not_fit_waits_for_who_came_before() {
 
 #[test]
 fn rows_of_the_gang_take_turns_and_an_io_is_no_reason_for_another() {
-    // Two jobs, a row each: 1.9 s of work each in turns of 200 ms from 0.2 s on, of which 2 go to the switch. The last of ten
-    // turns of the second begins at 4 s, and 118 ms are left for it.
+    // Two jobs, a row each: 1.9 s of work each in turns of 200 ms from 0.2 s on, of which 2 go to the switch. The last
+    // of ten turns of the second begins at 4 s, and 118 ms are left for it.
     for mix in [TYPES[3], TYPES[1]] {
         let jobs = [job(0, 4, 1900 * MS, mix), job(0, 4, 1900 * MS, mix)];
         let found = simulate(&setup("gang", 4, 2), &jobs, 1);
@@ -103,7 +108,7 @@ fn outcomes(preset: &str, workload: &str, level: u32) -> Vec<Outcome> {
 #[test]
 fn every_preset_ends_the_same_work_and_one_seed_makes_one_run() {
     let work = |outcomes: &[Outcome]| outcomes.iter().map(|it| it.end_s).collect::<Vec<_>>();
-    for preset in presets::all().keys().filter(|name| *name != "beat") {
+    for preset in presets_here() {
         let first = outcomes(preset, "WL7", 3);
         assert_eq!(first, outcomes(preset, "WL7", 3), "{preset}");
         assert!(work(&first)[0] != work(&first)[1], "{preset}: two seeds make two runs");
@@ -128,7 +133,7 @@ fn outcome(setup: &Setup, workload: &str) -> Outcome {
 #[test]
 fn every_preset_runs_as_the_kernel_has_it_and_every_gate_with_it() {
     let gates = ["always", "equalizing", "epochs", "rate", "auto"].map(|gate| format!("dcs-sb+gate={gate}"));
-    let presets = presets::all().keys().filter(|name| *name != "beat").cloned();
+    let presets = presets_here().cloned();
     for policy in presets.chain(gates).chain(["pb-sb+epochs=true".into(), "dcs+residual_slice=true".into()]) {
         let setup = as_kernel(&policy, &Setup { skew: 0.2, ..setup("gang", 16, 3) });
         let found = outcome(&setup, "WL7");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: without a command the program does what `run` does with the same flags, which is how scx_loader and scx.service
-//! start it. What they are told in packaging/scx_loader.toml are flags that it takes.
+//! Claim: without a command the program does what `run` does with the same flags, which is how scx_loader and
+//! scx.service start it. What they are told in packaging/scx_loader.toml are flags that it takes.
 
 mod common;
 
@@ -13,6 +13,9 @@ use common::flags::{File, SETTINGS, Switch, flags_of};
 use common::{error_of, needs_root};
 use scx_cosched::cli::{Cli, Command as Chosen};
 use toml::Table;
+
+/// Flags that it takes, and with which it cannot start.
+const ELSEWHERE: [&str; 4] = ["--metrics-listen", "none", "--control-socket", "/no/such/directory/a.sock"];
 
 fn parsed(args: &[&str]) -> Cli {
     Cli::try_parse_from([&["scx_cosched"], args].concat()).unwrap_or_else(|e| panic!("{args:?}: {e}"))
@@ -42,9 +45,8 @@ fn every_flag_of_run_means_the_same_without_run() {
 
 #[test]
 fn both_end_with_the_same_error() {
-    let elsewhere = ["--metrics-listen", "none", "--control-socket", "/no/such/directory/a.sock"];
-    assert_eq!(error_of(&elsewhere), error_of(&[&["run"], &elsewhere[..]].concat()));
-    assert_eq!(error_of(&elsewhere).1, 1);
+    assert_eq!(error_of(&ELSEWHERE), error_of(&[&["run"], &ELSEWHERE[..]].concat()));
+    assert_eq!(error_of(&ELSEWHERE).1, 1);
 }
 
 #[test]
@@ -66,8 +68,7 @@ fn the_modes_of_scx_loader_are_flags_of_run() {
     for (mode, flags) in modes {
         let flags: Vec<&str> = flags.as_array().unwrap().iter().map(|flag| flag.as_str().unwrap()).collect();
         // What it does not like is what comes next.
-        let elsewhere = ["--metrics-listen", "none", "--control-socket", "/no/such/directory/a.sock"];
-        let (message, code) = error_of(&[&flags[..], &elsewhere].concat());
+        let (message, code) = error_of(&[&flags[..], &ELSEWHERE].concat());
         assert_eq!(code, 1, "{mode}: {message}");
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: one client can trace at a time, for as long as it lives and the scheduler runs, and what it writes is complete
-//! however it ends. What is in a trace is tested in a VM.
+//! Claim: one client can trace at a time, for as long as it lives and the scheduler runs, and what it writes is
+//! complete however it ends. What is in a trace is tested in a VM.
 
 mod common;
 
@@ -24,11 +24,8 @@ use tempfile::TempDir;
 
 /// A fake scheduler with its control socket.
 fn serve() -> (TempDir, PathBuf, ControlSocket, Owner) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.sock");
-    let control = ControlSocket::bind(&path).unwrap();
     let owner = fake_scheduler();
-    control.serve(owner.clone()).unwrap();
+    let (dir, path, control) = common::serve(owner.clone());
     (dir, path, control, owner)
 }
 

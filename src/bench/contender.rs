@@ -132,9 +132,7 @@ impl FromStr for Contenders {
         let mut all = Vec::new();
         for item in text.split(',') {
             match item {
-                ALL_PRESETS => {
-                    all.extend(presets::all().keys().filter(|name| *name != "beat").cloned().map(Contender::Preset))
-                }
+                ALL_PRESETS => all.extend(presets::all().keys().cloned().map(Contender::Preset)),
                 _ => all.push(item.parse()?),
             }
         }
@@ -179,7 +177,7 @@ mod tests {
     #[test]
     fn presets_are_those_that_the_loader_knows() {
         let Contenders(all) = "eevdf,presets".parse().unwrap();
-        assert_eq!(all.len(), presets::all().len()); // EEVDF comes with them, and beat is the simulator's
+        assert_eq!(all.len(), 1 + presets::all().len());
         assert!(all.contains(&Contender::Preset(presets::DEFAULT.into())));
     }
 

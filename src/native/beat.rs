@@ -127,8 +127,8 @@ pub fn beat_hear_nothing(job: &mut Job) {
     unsafe { cosched_native_beat_hear_nothing(job) }
 }
 
-/// Whether the job, which has a message, takes the CPU and holds it because it is astray. The leads are those of the job
-/// and of the running task, in ns.
+/// Whether the job, which has a message, takes the CPU and holds it because it is astray. The leads are those of the
+/// job and of the running task, in ns.
 pub fn beat_follows(
     hold: &mut Hold,
     policy: &Policy,

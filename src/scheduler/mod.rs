@@ -126,7 +126,8 @@ impl Session {
         }
     }
 
-    /// Loads the scheduler, calls `ready` when it runs, and answers what comes by `inbox`, which `owner` fills, until it ends.
+    /// Loads the scheduler, calls `ready` when it runs, and answers what comes by `inbox`, which `owner` fills, until
+    /// it ends.
     ///
     /// # Errors
     /// If it does not load or attach, or if the kernel has thrown it out because of an error.
@@ -165,8 +166,8 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Loads and attaches. The hooks come first: they do nothing for a task that the scheduler has not seen
     /// yet, and a message that arrives while it takes over one task after the other is not lost.
     ///
-    /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them, once
-    /// they are gone.
+    /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them,
+    /// once they are gone.
     fn attach(session: &'s mut Session, inbox: &'s mut Inbox, owner: &Owner, storage: &'a mut Storage) -> Result<Self> {
         let skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
         let mut scheduler = Scheduler {

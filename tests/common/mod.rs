@@ -8,6 +8,7 @@ pub mod refusals;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -16,6 +17,7 @@ use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapHandle, MapType};
 use scx_cosched::bpf::intf::cosched_cpu_stats;
 use scx_cosched::calibration::Costs;
+use scx_cosched::control::ControlSocket;
 use scx_cosched::hints::Hinted;
 use scx_cosched::hooks::HookStates;
 use scx_cosched::job_by::JobBy;
@@ -30,6 +32,7 @@ use scx_cosched::requests::{Owner, Request};
 use scx_cosched::settings::Reloaded;
 use scx_cosched::snapshot::{GangSkew, Histogram, Memory, Runnable, Snapshot};
 use scx_cosched::trace::tap::Tap;
+use tempfile::TempDir;
 
 /// Runs the program.
 pub fn scx_cosched(args: &[&str]) -> Output {
@@ -124,6 +127,15 @@ pub fn trace_maps() -> (MapHandle, MapHandle) {
     let ring = MapHandle::create(MapType::RingBuf, Some("trace_test"), 0, 0, 1 << 16, &opts);
     let ring = ring.expect("this test makes BPF maps, as root");
     (map(MapType::ArrayOfMaps, 4, Some(&ring)), map(MapType::PercpuArray, size_of::<cosched_cpu_stats>(), None))
+}
+
+/// `owner` behind a control socket, which is there for as long as what this returns.
+pub fn serve(owner: Owner) -> (TempDir, PathBuf, ControlSocket) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.sock");
+    let control = ControlSocket::bind(&path).unwrap();
+    control.serve(owner).unwrap();
+    (dir, path, control)
 }
 
 /// A scheduler that is not there: it answers as if it were. A trace of it has no events.

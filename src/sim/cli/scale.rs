@@ -7,11 +7,12 @@ use clap::Args;
 
 use super::{NODES, Runs};
 
-/// What to expect on 2 to 65536 nodes: slowdown, degree of coscheduling and F, with lossy and slow networks, a mistuned node and
-/// clocks that differ. CSV, JSON, SVG and PNG, and a page of them.
+/// What to expect on 2 to 65536 nodes: slowdown, degree of coscheduling and F, with lossy and slow networks, a mistuned
+/// node and clocks that differ. CSV, JSON, SVG and PNG, and a page of them.
 #[derive(Args, Clone, Debug)]
 pub struct ScaleArgs {
-    /// Which: nodes, jobs, loss, latency, mistuned, skew, beat, or all; none with --page makes the page of what is there.
+    /// Which: nodes, jobs, loss, latency, mistuned, skew, beat, or all; none with --page makes the page of what is
+    /// there.
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 

@@ -44,8 +44,8 @@ pub enum ReceiverName {
     Block,
 }
 
-/// Parallel jobs and busy competitors that share nodes for good, under a policy as the kernel has it, with its gate and its
-/// slices. Prints the slowdown, F and the degree of coscheduling.
+/// Parallel jobs and busy competitors that share nodes for good, under a policy as the kernel has it, with its gate and
+/// its slices. Prints the slowdown, F and the degree of coscheduling.
 #[derive(Args, Clone, Debug)]
 pub struct SharedArgs {
     /// The preset, as `policy list` shows them, with changes if need be: dcs-sb+epochs=true+slice_us=60000.
@@ -72,13 +72,13 @@ pub struct SharedArgs {
     #[arg(long, value_name = "N", default_value = "64", value_parser = |s: &str| NODES.parse(s), allow_hyphen_values = true)]
     pub nodes: u32,
 
-    /// CPUs of each node, 1 to 64, each with a queue of its own; of all nodes together 65536 at most. One that has nobody to run takes
-    /// a task from another.
+    /// CPUs of each node, 1 to 64, each with a queue of its own; of all nodes together 65536 at most. One that has
+    /// nobody to run takes a task from another.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |s: &str| CPUS.parse(s), allow_hyphen_values = true)]
     pub cpus: u32,
 
-    /// Processes of each job on each node, 1 to 64, and no more than it has CPUs. Ranks go round the nodes: neighbours are on
-    /// different ones.
+    /// Processes of each job on each node, 1 to 64, and no more than it has CPUs. Ranks go round the nodes: neighbours
+    /// are on different ones.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |s: &str| CPUS.parse(s), allow_hyphen_values = true)]
     pub ranks: u32,
 
@@ -94,12 +94,13 @@ pub struct SharedArgs {
     #[arg(long, value_name = "N", value_parser = |s: &str| COMPETITORS.parse(s), allow_hyphen_values = true)]
     pub most_competitors: Option<u32>,
 
-    /// The nodes of a job, 2 to 65536: so many or more, uniform, side by side, anywhere. [default: all jobs are on all nodes]
+    /// The nodes of a job, 2 to 65536: so many or more, uniform, side by side, anywhere. [default: all jobs are on all
+    /// nodes]
     #[arg(long, value_name = "N", value_parser = |s: &str| EVERY.parse(s), allow_hyphen_values = true)]
     pub least_nodes: Option<u32>,
 
-    /// How long a job stays, and how long it is away after that, in s, 0.05 to 3600: uniform from half of it to half as much again.
-    /// [default: all stay]
+    /// How long a job stays, and how long it is away after that, in s, 0.05 to 3600: uniform from half of it to half as
+    /// much again. [default: all stay]
     #[arg(long, value_name = "S", value_parser = |s: &str| STAY.parse(s), allow_hyphen_values = true)]
     pub stay_s: Option<f64>,
 

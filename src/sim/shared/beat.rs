@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Turns that all nodes draw alike (`policies/beat.h`).
 //!
-//! Each CPU draws for itself: the jobs that have tasks on it take part, with the weight of these. What a message says goes
-//! to the CPU of its receiver.
+//! Each CPU draws for itself: the jobs that have tasks on it take part, with the weight of these. What a message says
+//! goes to the CPU of its receiver.
 
 use std::cmp::Ordering;
 
@@ -28,7 +28,7 @@ pub fn is_beat(policy: &cosched_policy) -> bool {
 #[derive(Clone, Debug)]
 pub struct Beat {
     clock: cosched_beat_clock,
-    /// By number; of those that are not here, what they were last.
+    /// By number. A job that has gone is as it was last.
     jobs: Vec<cosched_beat_job>,
     /// How early each is in this turn, by number.
     ranks: Vec<u64>,
@@ -133,7 +133,7 @@ impl Shared<'_> {
         true
     }
 
-    /// Who goes first in this turn, and who after that.
+    /// Draws the order in which jobs go in this turn.
     fn beat_draws(&self, on: usize, turn: u64, period: u64, beat: &mut Beat) {
         let (node, policy, jobs) = (self.node_of(on), self.policy(on), self.setup.jobs);
         let (mut weights, mut leads, mut after) = (vec![0u64; jobs as usize], vec![0i64; jobs as usize], 0);
@@ -237,11 +237,8 @@ impl Shared<'_> {
         }
         let tai_ns = self.tai_ns(on, now_ns);
         native::beat_hear(&mut self.cpus[on].beat.jobs[job], policy, news);
-        let clock = &mut self.cpus[on].beat.clock;
-        if self.setup.uneven.without.contains(&Piece::Clock) {
-            return;
-        }
-        if native::beat_clock_hear(clock, policy, tai_ns, news.tai_ns) {
+        if self.has(Piece::Clock) && native::beat_clock_hear(&mut self.cpus[on].beat.clock, policy, tai_ns, news.tai_ns)
+        {
             self.beat_changes(on, queue);
         }
     }

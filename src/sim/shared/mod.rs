@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `sim shared`: parallel jobs and busy competitors that share nodes for good, under a preset as the kernel has it: its gate,
-//! its wait rule and its slices.
+//! `sim shared`: parallel jobs and busy competitors that share nodes for good, under a preset as the kernel has it: its
+//! gate, its wait rule and its slices.
 //!
-//! Each node has a CPU with a process of each job and with the competitors, in the fair order of [`Fair`](super::local::Fair); or it
-//! has several, each with an order of its own, and the tasks move between them as in the kernel (`cpus.rs`). A message that comes
-//! for a process which does not run asks the gate of `policies/` as `bpf/demand.bpf.h` does, with the same snapshot; a process
-//! that waits is parked, yields or sleeps as in `bpf/park.bpf.h` and `bpf/waits.bpf.h`; epochs go along with the messages. So
-//! this is what the scheduler's files together make of a load, where weights are equal and all CPUs of a node share a cache.
+//! Each node has a CPU with a process of each job and with the competitors, in the fair order of
+//! [`Fair`](super::local::Fair); or it has several, each with an order of its own, and the tasks move between them as
+//! in the kernel (`cpus.rs`). A message that comes for a process which does not run asks the gate of `policies/` as
+//! `bpf/demand.bpf.h` does, with the same snapshot; a process that waits is parked, yields or sleeps as in
+//! `bpf/park.bpf.h` and `bpf/waits.bpf.h`; epochs go along with the messages. So this is what the scheduler's files
+//! together make of a load, where weights are equal and all CPUs of a node share a cache.
 
 pub mod beat;
 mod cpus;
@@ -48,7 +49,8 @@ pub struct Faults {
     pub loss: f64,
     /// After how long, in ns, each time that one is lost.
     pub resend_ns: u64,
-    /// Gang, beat: by how much the clocks of the nodes are wrong, in ns: uniform from half of that behind to half of it ahead.
+    /// Gang, beat: by how much the clocks of the nodes are wrong, in ns: uniform from half of that behind to half of it
+    /// ahead.
     pub skew_ns: u64,
 }
 
@@ -105,7 +107,8 @@ impl Setup {
         self.nodes * self.ranks
     }
 
-    /// Whose slot this is of a node: the number of his job, and his rank there. Competitors are counted on behind the jobs.
+    /// Whose slot this is of a node: the number of his job, and his rank there. Competitors are counted on behind the
+    /// jobs.
     fn who_is(&self, node: u32, slot: u32) -> (u32, u32) {
         match slot.checked_sub(self.jobs * self.ranks) {
             _ if self.ranks == 1 => (slot, node),
@@ -114,8 +117,9 @@ impl Setup {
         }
     }
 
-    /// By how much the jobs are slower than they would be if each had its fair share of all its nodes at the same time, as much
-    /// as it has of the node where that is least, undisturbed; `alone_per_s`: what one makes that has the nodes to itself.
+    /// By how much the jobs are slower than they would be if each had its fair share of all its nodes at the same time,
+    /// as much as it has of the node where that is least, undisturbed; `alone_per_s`: what one makes that has the nodes
+    /// to itself.
     pub fn slowdown(&self, outcome: &Outcome, alone_per_s: f64) -> f64 {
         alone_per_s * outcome.mean(|job| job.due_share) / outcome.mean(|job| job.iterations_per_s).max(1e-9)
     }
@@ -135,11 +139,13 @@ pub fn is_gang(policy: &cosched_policy) -> bool {
 /// What became of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
-    /// Iterations of a process per second, the mean over all; of [`Pattern::Token`](program::Pattern::Token) these are round trips.
+    /// Iterations of a process per second, the mean over all; of [`Pattern::Token`](program::Pattern::Token) these are
+    /// round trips.
     pub iterations_per_s: f64,
     /// The mean share of a CPU.
     pub cpu_share: f64,
-    /// F = N T_C / T_E (thesis 5.1), the mean over the nodes; N: the tasks that share a CPU, all CPUs of a node being alike.
+    /// F = N T_C / T_E (thesis 5.1), the mean over the nodes; N: the tasks that share a CPU, all CPUs of a node being
+    /// alike.
     pub fairness: f64,
     /// Of the node where it has the least.
     pub fairness_min: f64,
@@ -182,8 +188,8 @@ pub fn simulate(setup: &Setup, seed: u64) -> Outcome {
     outcome(&model, events)
 }
 
-/// How many iterations per second a job makes that has the nodes to itself, spins, and loses no message. Of more than 1024 processes it
-/// is that of 1024: neighbours wait for one another no more, and a meeting takes some rounds more.
+/// How many iterations per second a job makes that has the nodes to itself, spins, and loses no message. Of more than
+/// 1024 processes it is that of 1024: neighbours wait for one another no more, and a meeting takes some rounds more.
 pub fn alone_per_s(setup: &Setup, seed: u64) -> f64 {
     let local = presets::find("local").expect("it is a preset").policy;
     let policy = local.to_bpf(&calibration::Costs { latency_us: 0.0, overhead_us: 0.0, switch_us: 0.0 });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model: nodes with one CPU or several, on which processes of several jobs and competitors take turns.
 //!
-//! Who has a CPU is decided in [`dispatch`](super::dispatch), and on which one a task is in [`cpus`](super::cpus); what a
-//! message does that comes, in [`demand`](super::demand); what ticks and timers do, in [`pulse`](super::pulse); and what a
-//! process does while it runs, in [`steps`](super::steps).
+//! Who has a CPU is decided in [`dispatch`](super::dispatch), and on which one a task is in [`cpus`](super::cpus); what
+//! a message does that comes, in [`demand`](super::demand); what ticks and timers do, in [`pulse`](super::pulse); and
+//! what a process does while it runs, in [`steps`](super::steps).
 
 use super::beat::{self, Beat, is_beat};
 use super::program::Pattern;
@@ -40,8 +40,8 @@ pub enum Event {
     Turn { cpu: u32 },
     /// A job comes, or goes.
     Stay { job: u32 },
-    /// A message comes: of this epoch, and of a sender with so much left of its slice, in us. Under beat, with the sender's
-    /// clock, theta and sizes.
+    /// A message comes: of this epoch, and of a sender with so much left of its slice, in us. Under beat, with the
+    /// sender's clock, theta and sizes.
     Message { place: u32, channel: u8, epoch: u64, rest_us: u32, sizes: u32 },
     /// What is counted begins.
     Begin,
@@ -192,7 +192,8 @@ impl<'a> Shared<'a> {
         self.node_of(on) as usize * self.slots as usize + slot as usize
     }
 
-    /// On which CPU the task in this place is. Of a node with one, that is known before the task is looked at, which takes long.
+    /// On which CPU the task in this place is. Of a node with one, that is known before the task is looked at, which
+    /// takes long.
     pub(super) fn cpu_of(&self, place: u32) -> usize {
         match self.setup.cpus {
             1 => (place / self.slots) as usize,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What differs from node to node and from time to time: where jobs are, how many compete with them, when they come and go,
-//! how clocks and the fair order stand at the start, which nodes have another policy.
+//! What differs from node to node and from time to time: where jobs are, how many compete with them, when they come and
+//! go, how clocks and the fair order stand at the start, which nodes have another policy.
 
 use super::Setup;
 use super::model::Shared;

@@ -22,7 +22,7 @@ sleep 2
 before=$(cat /sys/kernel/sched_ext/enable_seq)
 
 # One after the other.
-mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name | select(. != "beat")')
+mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name')
 for preset in "${presets[@]}"; do
 	set_policy "{name: \"$preset\"}" "$preset"
 done

@@ -53,7 +53,7 @@ soak() {
 }
 
 start
-mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name | select(. != "beat")')
+mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name')
 for cpu in 0 1; do hog in_group hogs taskset -c $cpu; done
 before=$(cat /sys/kernel/sched_ext/enable_seq)
 soak || fail "a message was late (seed $seed)"
