@@ -11,23 +11,22 @@
  * allows, or if nobody in the queue comes before it.
  */
 static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
-			 u64 now)
+			 const struct head *first, u64 now)
 {
-	u64 first_key = 0, key;
-	bool others = first_queue(cctx, cpu, &first_key) != NR_ORDERED;
-	bool asks, granted = false;
+	bool others = first->queue != NR_ORDERED, asks, granted = false;
+	u64 key;
 
 	if (is_held_now(prev, tctx, cpu) || (others && is_to_park(tctx, cctx)))
 		return false;
 	tctx->leaves = 0;
 	if (others && tctx->yields) {
-		tctx->yields_to = first_key;
+		tctx->yields_to = first->key;
 		return false;
 	}
 	tctx->yields = 0;
 	bound_debts(prev, tctx);
 	key = present_key(tctx, cpu);
-	if (others && !vtime_before(key, first_key)) {
+	if (others && !vtime_before(key, first->key)) {
 		tctx->owes = owes_message(prev, tctx);
 		/*
 		 * It has run since: what was left of the sender's slice then is over, and the sender goes on as well
@@ -112,13 +111,10 @@ __noinline int steal(s32 cpu, u64 now)
 	return false;
 }
 
-/* Takes the next in the fair order of @cpu, or whatever waits elsewhere. */
-static void take_next(struct cpu_ctx *cctx, s32 cpu, u64 now)
+/* Takes @first, or whatever waits elsewhere. */
+static void take_next(s32 cpu, const struct head *first, u64 now)
 {
-	u64 key = 0;
-	u32 queue = first_queue(cctx, cpu, &key);
-
-	if (queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, queue), 0))
+	if (first->queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, first->queue), 0))
 		return;
 	note_empty(cpu);
 	if (!steal(cpu, now) && clear_front(queue_id(cpu, QUEUE_PARKED), cpu, now))
@@ -130,6 +126,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_ctx *tctx = NULL;
 	u64 now = scx_bpf_now();
+	struct head first;
 	bool may_take;
 
 	if (!cctx)
@@ -150,10 +147,11 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (dispatch_row(prev, tctx, cctx, cpu, now) || pull(cctx, cpu, now))
 		return;
-	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, now))
+	first = first_of(cctx, cpu);
+	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, &first, now))
 		return;
 	if (may_take)
-		take_next(cctx, cpu, now);
+		take_next(cpu, &first, now);
 }
 
 #endif

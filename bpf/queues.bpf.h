@@ -65,10 +65,16 @@ static bool holds(const struct cpu_ctx *cctx, s32 cpu, u32 queue)
 	return may_hold(cctx, queue) && scx_bpf_dsq_nr_queued(queue_id(cpu, queue)) > 0;
 }
 
-/* What @cpu runs next in the fair order is at the head of this queue; NR_ORDERED: nothing waits. @key: of that task. */
-static u32 first_queue(struct cpu_ctx *cctx, s32 cpu, u64 *key)
+/* The task that a CPU runs next in the fair order. */
+struct head {
+	u32 queue;		/* at the head of which it is; NR_ORDERED: nothing waits */
+	u64 key;
+};
+
+static struct head first_of(struct cpu_ctx *cctx, s32 cpu)
 {
-	u32 queue, first = NR_ORDERED;
+	struct head first = { .queue = NR_ORDERED };
+	u32 queue;
 
 	for (queue = 0; queue < NR_ORDERED; queue++) {
 		struct task_struct *p;
@@ -78,10 +84,10 @@ static u32 first_queue(struct cpu_ctx *cctx, s32 cpu, u64 *key)
 		p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, queue));
 		if (!p && !scx_bpf_dsq_nr_queued(queue_id(cpu, queue)))
 			cctx->filled &= ~(1U << queue);
-		if (!p || (first != NR_ORDERED && !vtime_before(p->scx.dsq_vtime, *key)))
+		if (!p || (first.queue != NR_ORDERED && !vtime_before(p->scx.dsq_vtime, first.key)))
 			continue;
-		first = queue;
-		*key = p->scx.dsq_vtime;
+		first.queue = queue;
+		first.key = p->scx.dsq_vtime;
 	}
 	return first;
 }

@@ -6,11 +6,21 @@
 #ifndef COSCHED_SWITCH_BPF_H
 #define COSCHED_SWITCH_BPF_H
 
+/* Has @p been settled at @now already? One that loses its CPU is, in ops.dispatch() and in ops.stopping(). */
+static bool is_settled_up(const struct task_struct *p, const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
+{
+	return p->se.sum_exec_runtime == tctx->charged_ns && cctx->shares.at_ns == now &&
+	       cctx->shares.ns == tctx->share_seen;
+}
+
 /* Charges @p for its run, and its job for the run and the fair share of the time since the last charge. */
 static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	u64 ran_ns = charge(p, tctx);
+	u64 ran_ns;
 
+	if (is_settled_up(p, tctx, cctx, now))
+		return;
+	ran_ns = charge(p, tctx);
 	charge_limit(tctx, ran_ns);
 	account_urgent(&cctx->urgent, is_kthread(p), ran_ns);
 	if (!is_kthread(p))
