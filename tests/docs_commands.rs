@@ -146,8 +146,18 @@ fn wrong_flags(words: &[String], leaves: &[Vec<String>], scripts: &str) -> Optio
     (!is_known).then(|| "no command and no script takes this".into())
 }
 
+/// Whether there is a file in `tests` whose name is `pattern`, in which a `*` stands for anything.
+fn is_any(pattern: &str) -> bool {
+    let Some((begin, end)) = pattern.split_once('*') else { return false };
+    let names = files_below("tests").into_iter().map(|path| path.to_str().unwrap().to_string());
+    names.into_iter().any(|name| name.starts_with(begin) && name.ends_with(end))
+}
+
 /// What is wrong with a script and its flags. It may hand flags over to the program.
 fn wrong_script(words: &[String], leaves: &[Vec<String>], scripts: &str) -> Option<String> {
+    if words.len() == 1 && is_any(&words[0]) {
+        return None;
+    }
     let Ok(meta) = fs::metadata(&words[0]) else { return Some(format!("there is no {}", words[0])) };
     let rest = &words[1..];
     if !rest.is_empty() && (!meta.is_file() || meta.permissions().mode() & 0o100 == 0) {
