@@ -13,7 +13,7 @@
 #   make bench-sim  the simulator beside SimGrid (a Debian package) and NeXosim (a crate), which it fetches (about 10 minutes)
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
 #   make scale      docs/scale.md, what to expect on 2 to 65,536 nodes, by the simulator
-#   make docs       docs/reference.md and the picture of the README, from the code
+#   make docs       the pages and the picture that are made of the code and of stored figures
 #   make lint       formatting, warnings, shellcheck, and cargo-deny if it is installed
 #   make package    the Debian package, below target/package
 #   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
@@ -105,7 +105,7 @@ reproduction: build
 scale: build
 	$(binary) sim scale all --runs 3 --out docs/scale --page docs/scale.md
 
-# Tests hold both against the code; here they write them.
+# Tests hold these pages against the code; here they write them.
 docs: build
 	COSCHED_WRITE_DOCS=1 $(CARGO) test --release --locked --test docs_generated --test docs_picture
 

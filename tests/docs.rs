@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::docs::{COLUMNS, code_of, pages};
+use common::docs::{code_of, pages};
+use scx_cosched::sim::paper::markdown::COLUMNS;
 
 const WORDS: usize = 900;
 
-/// Pages that the simulator writes: a paragraph or a row of theirs is a line, and a table has a column for each of a
-/// paper's. They are read as they are rendered.
+/// Pages that the simulator writes. Their tables have a column for each column of a paper's, and their claims are rows.
 const BY_THE_SIMULATOR: [&str; 2] = ["docs/reproduction.md", "docs/scale.md"];
 
 fn read(path: impl AsRef<Path>) -> String {
@@ -56,10 +56,11 @@ fn figures_of_the_readme_stand_in_the_measurements() {
 #[test]
 fn lines_are_not_too_wide() {
     let mut wide = Vec::new();
-    for page in pages().iter().filter(|page| !BY_THE_SIMULATOR.contains(&page.to_str().unwrap())) {
-        for (number, line) in (1..).zip(read(page).lines()) {
+    for page in pages() {
+        let may_have_wide_tables = BY_THE_SIMULATOR.contains(&page.to_str().unwrap());
+        for (number, line) in (1..).zip(read(&page).lines()) {
             let columns = line.chars().count();
-            if columns > COLUMNS {
+            if columns > COLUMNS && !(may_have_wide_tables && line.starts_with('|')) {
                 wide.push(format!("{}:{number}: {columns} columns", page.display()));
             }
         }

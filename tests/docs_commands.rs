@@ -75,7 +75,7 @@ fn is_placeholder(word: &str) -> bool {
 fn filled(words: &[String]) -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     for word in words {
-        let others = ["1", "x", "1/2", "all", "dcs"].iter().filter(|_| is_placeholder(word));
+        let others = ["1", "x", "1/2", "all", "dcs", "10.0.0.0/8"].iter().filter(|_| is_placeholder(word));
         let may_be: Vec<&str> = [word.as_str()].into_iter().chain(others.copied()).collect();
         all = all
             .iter()

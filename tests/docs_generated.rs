@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the tables of presets, rules, flags and metrics in docs/reference.md are those of the program, and the
-//! picture of the README is what the simulator does. `make docs` writes both anew.
+//! Claim: the tables of presets, rules, flags and metrics in docs/reference.md are those of the program, and the pages
+//! that the simulator writes are those of the figures that are stored. `make docs` writes them anew.
 
 mod common;
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use clap::{Arg, Command, CommandFactory};
-use common::docs::{is_committed, wrap};
+use common::docs::is_committed;
 use common::{scx_cosched, snapshot};
 use scx_cosched::axes::AXES;
 use scx_cosched::cli::Cli;
+use scx_cosched::sim::paper::markdown::wrap;
 use scx_cosched::{metrics, presets};
 use serde_json::{Map, Value};
 
@@ -172,4 +174,17 @@ fn the_reference_is_that_of_the_program() {
                  rules, [using.md](using.md) the commands.";
     let page = [presets_page(), rules_page(), flags_page(), metrics_page()].concat();
     is_committed("docs/reference.md", &format!("{HEAD}# Reference\n\n{}\n{page}", wrap("", 0, intro)));
+}
+
+#[test]
+fn the_pages_of_the_simulator_are_those_of_the_stored_figures() {
+    let dir = tempfile::tempdir().unwrap();
+    for (command, figures) in [("paper", "docs/reproduction"), ("scale", "docs/scale")] {
+        let page = dir.path().join("page.md");
+        let output = scx_cosched(&["sim", command, "--out", figures, "--page", page.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // Pictures are named as the page in docs/ sees them.
+        let text = fs::read_to_string(page).unwrap().replace(&format!("({figures}/"), &format!("({}/", &figures[5..]));
+        is_committed(&format!("{figures}.md"), &text);
+    }
 }

@@ -6,9 +6,6 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// The widest line of a page, in characters.
-pub const COLUMNS: usize = 120;
-
 /// All pages that people write or read: those in the top directory and in docs/.
 pub fn pages() -> Vec<PathBuf> {
     let of = |dir: &str| fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
@@ -29,38 +26,6 @@ pub fn is_committed(path: &str, text: &str) {
     let differs = committed.lines().zip(text.lines()).position(|(a, b)| a != b);
     let line = differs.unwrap_or(committed.lines().count().min(text.lines().count())) + 1;
     assert!(committed == text, "{path}: line {line} is not what the code makes of it any more (run `make docs`)");
-}
-
-/// `text` in lines that are not too wide. The first begins with `first`, the others are indented as far as `indent`
-/// says. A code span stays in one line, and no line begins with what Markdown takes for a list or a table.
-pub fn wrap(first: &str, indent: usize, text: &str) -> String {
-    let mut lines = vec![first.to_string()];
-    let mut is_new = true;
-    for word in words(text) {
-        let line = lines.last_mut().unwrap();
-        if !is_new && line.chars().count() + 1 + word.chars().count() > COLUMNS {
-            lines.push(" ".repeat(indent) + &word);
-        } else {
-            line.push_str(if is_new { "" } else { " " });
-            line.push_str(&word);
-        }
-        is_new = false;
-    }
-    lines.join("\n") + "\n"
-}
-
-/// The parts of `text` between which a line may end.
-fn words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let in_code = words.last().is_some_and(|last| last.matches('`').count() % 2 == 1);
-        let is_operator = word.chars().all(|c| "+-*=<>|#".contains(c));
-        match words.last_mut() {
-            Some(last) if in_code || is_operator => *last = format!("{last} {word}"),
-            _ => words.push(word.to_string()),
-        }
-    }
-    words
 }
 
 /// What a page has in code: the lines of its blocks by their language, and its spans.
