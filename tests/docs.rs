@@ -85,7 +85,9 @@ fn anchors(text: &str) -> BTreeSet<String> {
 /// Where the links of `text` lead, outside of code.
 fn links(text: &str) -> Vec<String> {
     let parts = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-    parts.map(|(target, _)| target.split_whitespace().collect::<String>()).collect()
+    let inline = parts.map(|(target, _)| target.split_whitespace().collect::<String>());
+    let definitions = text.lines().filter(|line| line.starts_with('[')).filter_map(|line| line.split_once("]: "));
+    inline.chain(definitions.map(|(_, target)| target.to_string())).collect()
 }
 
 #[test]
