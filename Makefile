@@ -13,6 +13,7 @@
 #   make bench-sim  the simulator beside SimGrid (a Debian package) and NeXosim (a crate), which it fetches (about 10 minutes)
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
 #   make scale      docs/scale.md, what to expect on 2 to 65,536 nodes, by the simulator
+#   make docs       the pages and the picture that are made of the code and of stored figures
 #   make lint       formatting, warnings, shellcheck, and cargo-deny if it is installed
 #   make package    the Debian package, below target/package
 #   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
@@ -29,7 +30,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak lint package package-test install mutants clean
+.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak docs lint package package-test install mutants clean
 .PHONY: bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale
 
 all: build
@@ -103,6 +104,10 @@ reproduction: build
 
 scale: build
 	$(binary) sim scale all --runs 3 --out docs/scale --page docs/scale.md
+
+# Tests hold these pages against the code; here they write them.
+docs: build
+	COSCHED_WRITE_DOCS=1 $(CARGO) test --release --locked --test docs_generated --test docs_picture
 
 lint:
 	@tests/setup shellcheck:shellcheck

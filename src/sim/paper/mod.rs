@@ -7,6 +7,7 @@ mod disagreements;
 mod dusseau;
 pub mod dusseau_tables;
 pub mod figure;
+pub mod markdown;
 mod page;
 mod plot;
 mod raster;
@@ -162,6 +163,7 @@ fn print(figure: &Figure) {
 /// # Errors
 /// One line, if it cannot be written.
 pub(super) fn write_page(path: &Path, text: &str) -> Result<ExitCode> {
+    let text = markdown::wrapped(text);
     std::fs::write(path, text).with_context(|| format!("--page: {}: it cannot be written", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }

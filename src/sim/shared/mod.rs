@@ -16,6 +16,7 @@ mod dispatch;
 mod model;
 pub mod program;
 mod pulse;
+pub mod slices;
 mod stays;
 mod steps;
 mod task;
