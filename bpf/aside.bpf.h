@@ -196,9 +196,13 @@ static int limits_end(void *map, u32 *key, struct limit_timer *timer)
 {
 	s32 cpu = *key;
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
-	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, QUEUE_ASIDE));
-	struct task_ctx *tctx = p ? task_ctx_of(p) : NULL;
+	struct task_ctx *tctx;
+	struct task_struct *p;
 
+	bpf_rcu_read_lock();	/* timers are set up where a program may sleep: before Linux 6.19 a look needs this */
+	p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, QUEUE_ASIDE));
+	tctx = p ? task_ctx_of(p) : NULL;
+	bpf_rcu_read_unlock();
 	if (!cctx || !tctx)
 		return 0;
 	if (comes_back_ahead(tctx, cctx, cpu))

@@ -35,12 +35,18 @@ struct limited {
 	struct pool *pool;
 };
 
-/* The nearest group with a limit from @group upwards, and notes it. A global function: its loop is verified once. */
-__noinline u32 find_limit(u32 group, u32 version)
+/*
+ * The nearest group with a limit from @group upwards, which is looked for once and then noted. A global function: its
+ * loop is verified once.
+ */
+__noinline u32 find_limit(u32 group)
 {
+	u32 version = READ_ONCE(limits_version), depth;
 	struct group *first = bpf_map_lookup_elem(&groups, &group);
-	u32 depth;
+	u64 seen = first ? READ_ONCE(first->limit_seen) : 0;
 
+	if (seen >> 32 == version)
+		return (u32)seen;
 	full_barrier();		/* between the version and the limits: see set_limit() */
 	bpf_for(depth, 0, MAX_DEPTH) {
 		struct group *g = group == ROOT_GROUP ? NULL : bpf_map_lookup_elem(&groups, &group);
@@ -58,15 +64,7 @@ __noinline u32 find_limit(u32 group, u32 version)
 /* The nearest group with a limit from @group upwards; ROOT_GROUP: there is none. */
 static u32 limit_of(u32 group)
 {
-	u32 version = READ_ONCE(limits_version);
-	struct group *g;
-	u64 seen;
-
-	if (!version)
-		return ROOT_GROUP;
-	g = bpf_map_lookup_elem(&groups, &group);
-	seen = g ? READ_ONCE(g->limit_seen) : 0;
-	return seen >> 32 == version ? (u32)seen : find_limit(group, version);
+	return READ_ONCE(limits_version) ? find_limit(group) : ROOT_GROUP;
 }
 
 /* Finds the nearest group with a limit from @group upwards, as it is on @cpu; false: there is none. */

@@ -144,6 +144,7 @@ __noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
 {
 	struct task_struct *q;
 
+	bpf_rcu_read_lock();	/* as in limits_end() */
 	bpf_for_each(scx_dsq, q, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(q);
 
@@ -158,6 +159,7 @@ __noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
 		choice->chosen = q->pid;
 		choice->some = 1;
 	}
+	bpf_rcu_read_unlock();
 	return 0;
 }
 

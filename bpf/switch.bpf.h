@@ -91,6 +91,22 @@ static void record_latency(struct task_ctx *tctx, u64 now)
 		(*bucket)++;
 }
 
+/* @tctx runs on @cctx's CPU: what was noted while it waited, and of whoever ran before, is over. */
+static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	tctx->queue = NR_QUEUES;
+	tctx->pending = 0;
+	tctx->owes = 0;
+	tctx->woken = 0;
+	tctx->awaits = 0;
+	tctx->yields = 0;
+	tctx->leaves = 0;
+	cctx->noted = 0;
+	cctx->arrived = 0;
+	cctx->preempt_at_tick = 0;
+	cctx->spin = SPIN_NONE;
+}
+
 void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -127,19 +143,8 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	}
 	if (!is_kthread(p))
 		advance_epoch(p, tctx, cctx, cpu);
-	tctx->queue = NR_QUEUES;
-	tctx->pending = 0;
-	tctx->owes = 0;
-	tctx->woken = 0;
-	tctx->awaits = 0;
-	tctx->yields = 0;
-	tctx->leaves = 0;
-	cctx->noted = 0;
-	cctx->arrived = 0;
+	forget_wait(tctx, cctx);
 	cctx->curr_id = task_id(p);
-	cctx->preempt_at_tick = 0;
-	cctx->spin = SPIN_NONE;
-
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	note_position(cctx, tctx, key, now);
 	cctx->curr_kthread = is_kthread(p);
