@@ -202,7 +202,7 @@ impl Args for Choices {
 impl FromArgMatches for Choices {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = entries(ROWS.iter(), matches);
-        Choices::read(&given).map_err(|fault| clap::Error::raw(ErrorKind::ValueValidation, fault.message))
+        Choices::read(&given).map_err(|fault| clap::Error::raw(ErrorKind::ValueValidation, fault.message()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -171,7 +171,7 @@ mod tests {
         ] {
             let given = &entries[key][0];
             assert_eq!(given.value, value);
-            assert_eq!(given.fault("").message, format!("c.toml:{line}: {key}: "));
+            assert_eq!(given.fault("").message(), format!("c.toml:{line}: {key}: "));
         }
         assert_eq!(entries.len(), all.lines().count());
     }

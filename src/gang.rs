@@ -56,10 +56,6 @@ fn check_name(name: &str) -> Result<(), String> {
 
 /// A flag gives each job once; it wins over the file.
 impl Value for NamedRows {
-    fn check(_: &Row, text: &str) -> Result<(), String> {
-        parse_flag(text).map(drop)
-    }
-
     fn read(setting: &'static Row, entries: &[Given<String>]) -> Result<NamedRows, Fault> {
         let mut rows = NamedRows::new();
         for entry in entries {
@@ -207,7 +203,7 @@ mod tests {
         let flag =
             |(name, row): &(&str, u32)| Given { value: format!("{name}={row}"), origin: Origin::Flag, row: setting };
         let flags: Vec<Given<String>> = given.iter().map(flag).collect();
-        NamedRows::read(setting, &flags).and_then(|named| Rows::new(&named, job_by)).map_err(|fault| fault.message)
+        NamedRows::read(setting, &flags).and_then(|named| Rows::new(&named, job_by)).map_err(|fault| fault.message())
     }
 
     #[test]

@@ -214,7 +214,7 @@ mod tests {
         let fault = dcs.with(&overrides, |_| line(), false).unwrap_err();
         let wanted = "c.toml:1: boost_choice: it has no effect with arrival 'none' \
                       (leave it out, or choose arrival 'periodic')";
-        assert_eq!(fault.message, wanted);
+        assert_eq!(fault.message(), wanted);
         let overrides = choices("wait = 'busy'").or(&overrides);
         let origin = |key: &str| if key == "wait" { Origin::Flag } else { line() };
         assert_eq!(dcs.with(&overrides, origin, false).unwrap().name(), "dcs+arrival=none+wait=busy");

@@ -109,7 +109,7 @@ impl PolicyChange {
             None => current.clone(),
         };
         self.choices.check()?;
-        base.with(&self.choices, |_| Origin::Flag, self.name.is_some()).map_err(|fault| fault.message)
+        base.with(&self.choices, |_| Origin::Flag, self.name.is_some()).map_err(|fault| fault.message())
     }
 }
 

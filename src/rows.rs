@@ -34,7 +34,7 @@ pub struct Row {
     /// The setting without which it has none; empty: it needs no other.
     pub with: &'static str,
     /// Whether its type takes a text; if not, what it takes instead.
-    pub check: fn(&Row, &str) -> Result<(), String>,
+    pub check: fn(&'static Row, &str) -> Result<(), String>,
 }
 
 /// One of these rules, each with its axis, is needed. The first is the one that an error names.
@@ -111,17 +111,23 @@ impl<T> Given<T> {
 /// What is wrong with a value, and who gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// One line that starts with the setting's name as the user wrote it: `--h-ms`, or `cosched.toml:3: h_ms`.
-    pub message: String,
+    what: String,
+    /// The setting's name as the user wrote it: `--h-ms`, or `cosched.toml:3: h_ms`.
+    name: String,
     origin: Origin,
 }
 
 impl Fault {
+    /// One line that starts with the setting's name.
+    pub fn message(&self) -> String {
+        format!("{}: {}", self.name, self.what)
+    }
+
     /// As an error: a flag is a matter of usage, a file is not.
     pub fn into_error(self) -> anyhow::Error {
         match self.origin {
-            Origin::File { .. } => anyhow::anyhow!(self.message),
-            Origin::Default | Origin::Flag => crate::report::usage(self.message),
+            Origin::File { .. } => anyhow::anyhow!(self.message()),
+            Origin::Default | Origin::Flag => crate::report::usage(self.message()),
         }
     }
 }
@@ -169,7 +175,7 @@ impl Row {
         };
         arg.action(action)
             .value_name(self.value)
-            .value_parser(|text: &str| (self.check)(self, text).map(|()| text.to_owned()))
+            .value_parser(move |text: &str| (self.check)(self, text).map(|()| text.to_owned()))
             .allow_hyphen_values(matches!(self.kind, Kind::Whole(_) | Kind::Real(_)))
     }
 
@@ -189,11 +195,11 @@ impl Row {
 
     /// What is wrong with a value of this setting that was given at `origin`.
     pub fn fault(&self, origin: &Origin, what: impl Display) -> Fault {
-        let message = match origin {
-            Origin::Default | Origin::Flag => format!("--{}: {what}", self.flag()),
-            Origin::File { path, line } => format!("{}:{line}: {}: {what}", path.display(), self.key),
+        let name = match origin {
+            Origin::Default | Origin::Flag => format!("--{}", self.flag()),
+            Origin::File { path, line } => format!("{}:{line}: {}", path.display(), self.key),
         };
-        Fault { message, origin: origin.clone() }
+        Fault { what: what.to_string(), name, origin: origin.clone() }
     }
 
     /// Reads a value.
@@ -214,10 +220,20 @@ impl Row {
 
 /// What a setting's type is: a [`Scalar`] if it has a default, an `Option` of one if not, a list or a table.
 pub trait Value: Sized {
-    /// Whether a text can be given; if not, what can.
-    fn check(row: &Row, text: &str) -> Result<(), String>;
-    /// What was given for the setting, which has been checked.
+    /// What was given for the setting.
+    ///
+    /// # Errors
+    /// Names the first text that it does not take.
     fn read(row: &'static Row, entries: &[Given<String>]) -> Result<Self, Fault>;
+
+    /// Whether the setting takes a text.
+    ///
+    /// # Errors
+    /// What it takes instead.
+    fn check(row: &'static Row, text: &str) -> Result<(), String> {
+        let given = Given { value: text.to_owned(), origin: Origin::Flag, row };
+        Self::read(row, &[given]).map(drop).map_err(|fault| fault.what)
+    }
 }
 
 /// What is one text.
@@ -229,10 +245,6 @@ macro_rules! scalars {
 scalars!(bool, u16, u32, i32, f64, String, PathBuf, MetricsListen);
 
 impl<T: Scalar> Value for Option<T> {
-    fn check(row: &Row, text: &str) -> Result<(), String> {
-        row.read::<T>(text).map(drop)
-    }
-
     fn read(row: &'static Row, entries: &[Given<String>]) -> Result<Self, Fault> {
         entries.last().map(|given| row.read(&given.value).map_err(|what| given.fault(what))).transpose()
     }
@@ -240,10 +252,6 @@ impl<T: Scalar> Value for Option<T> {
 
 /// Of one with a default, it is to be known whether it was given.
 impl<T: Scalar> Value for Given<T> {
-    fn check(row: &Row, text: &str) -> Result<(), String> {
-        row.read::<T>(text).map(drop)
-    }
-
     fn read(row: &'static Row, entries: &[Given<String>]) -> Result<Self, Fault> {
         let (text, origin) = entries.last().map_or((row.default, &Origin::Default), |e| (&e.value, &e.origin));
         let value = row.read(text).map_err(|what| row.fault(origin, what))?;
@@ -252,20 +260,12 @@ impl<T: Scalar> Value for Given<T> {
 }
 
 impl<T: Scalar> Value for T {
-    fn check(row: &Row, text: &str) -> Result<(), String> {
-        row.read::<T>(text).map(drop)
-    }
-
     fn read(row: &'static Row, entries: &[Given<String>]) -> Result<Self, Fault> {
         Given::<T>::read(row, entries).map(|given| given.value)
     }
 }
 
 impl<T: Scalar> Value for Vec<Given<T>> {
-    fn check(row: &Row, text: &str) -> Result<(), String> {
-        row.read::<T>(text).map(drop)
-    }
-
     fn read(row: &'static Row, entries: &[Given<String>]) -> Result<Self, Fault> {
         entries.iter().map(|entry| Given::read(row, std::slice::from_ref(entry))).collect()
     }
