@@ -4,6 +4,7 @@
 use std::str::FromStr;
 
 use crate::bpf::intf;
+use crate::rows::Scalar;
 
 /// A set of them; by default nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ impl FromStr for Arrivals {
         bits.map(Arrivals).ok_or_else(|| "it takes futex, pipe and eventfd, with commas between them".into())
     }
 }
+
+impl Scalar for Arrivals {}
 
 impl Arrivals {
     /// Whether there are any.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf;
+use crate::rows::Scalar;
 
 /// What is known of an axis.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +61,8 @@ macro_rules! axis {
                 }
             }
         }
+
+        impl Scalar for $type {}
 
         impl TryFrom<String> for $type {
             type Error = String;

@@ -1,35 +1,79 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The choices that make a policy: a rule on each axis, and the rules' parameters.
 //!
-//! A choice is declared in three places: a field of [`Choices`], a row of [`ROWS`] and a line of
-//! [`Policy::to_bpf`](crate::policy::Policy::to_bpf). Flags, configuration file, control socket, presets and every
-//! output follow from these.
+//! A choice is one row of the table below. Its flag, its key, its help, its place in presets, control socket and
+//! metrics, and its way to the BPF side follow from the row.
 
-use std::collections::BTreeMap;
-
-use clap::Args;
-use serde::de::DeserializeOwned;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 pub use crate::axes::{Arrival, BoostChoice, Gate, Spin, Wait};
-use crate::given::{Given, Origin};
+use crate::bpf::intf;
 use crate::limits::Range;
+use crate::rows::{Entries, Fault, Kind, Need, Row, TEXT, Value, entries, whole};
 
+/// Each row: what it is for; its key and type, and its value where neither preset nor user give one (None: each preset
+/// gives it, or the node); what `--help` calls its value; which values it takes; what it needs to have an effect; and
+/// the field of the C side that it becomes, with the function that converts it.
 macro_rules! choices {
-    ($($(#[$help:meta])+ $key:ident: $type:ty, $value:literal;)+) => {
+    ($($(#[doc = $help:literal])+ $key:ident: $type:ty = $default:expr, $value:literal, $kind:expr, [$($need:ident),*]
+       => $field:ident: $convert:expr;)+) => {
         /// Choices, as flags give them, the configuration file and the control socket carry them, presets hold
         /// them and outputs show them. None: not given, or of no effect.
-        #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Choices {
-            $(
-                $(#[$help])+
-                #[arg(long, value_name = $value, value_parser = flag::<$type>(stringify!($key)),
-                      allow_hyphen_values = is_number(stringify!($key)))]
-                #[serde(skip_serializing_if = "Option::is_none")]
-                pub $key: Option<$type>,
-            )+
+            $($(#[doc = $help])+ #[serde(skip_serializing_if = "Option::is_none")] pub $key: Option<$type>,)+
+        }
+
+        /// What is known of each choice.
+        pub static ROWS: &[Row] = &[$(Row {
+            key: stringify!($key),
+            help: concat!($($help),+),
+            value: $value,
+            kind: $kind,
+            default: "",
+            needs: &[$($need),*],
+            with: "",
+            check: <Option<$type> as Value>::check,
+        }),+];
+
+        impl Choices {
+            /// Each choice that neither preset nor user makes.
+            pub fn defaults() -> Choices {
+                Choices { $($key: $default),+ }
+            }
+
+            /// Those among `given`.
+            pub fn read(given: &Entries) -> Result<Choices, Fault> {
+                let entries = |key| given.get(key).map_or(&[][..], Vec::as_slice);
+                Ok(Choices { $($key: Value::read(row(stringify!($key)), entries(stringify!($key)))?),+ })
+            }
+
+            /// These, and where they say nothing, `other`.
+            pub fn or(&self, other: &Choices) -> Choices {
+                Choices { $($key: self.$key.or(other.$key)),+ }
+            }
+
+            /// Those that have an effect together with the others; the rules of all axes must be given.
+            pub fn effective(&self) -> Choices {
+                let has_effect = |key| row(key).unmet(self).is_none();
+                Choices { $($key: self.$key.filter(|_| has_effect(stringify!($key)))),+ }
+            }
+
+            /// The choice `key`, if it is given, as a flag has it.
+            pub fn text(&self, key: &str) -> Option<String> {
+                match key {
+                    $(stringify!($key) => self.$key.map(|value| value.to_string()),)+
+                    _ => None,
+                }
+            }
+
+            /// As the BPF side reads them. Parameters within their ranges cannot overflow.
+            pub fn to_bpf(&self) -> intf::cosched_policy {
+                intf::cosched_policy { $($field: self.$key.map($convert).unwrap_or_default()),+ }
+            }
         }
     };
 }
@@ -37,52 +81,49 @@ macro_rules! choices {
 choices! {
     /// What happens when a message arrives: none, demand (its receiver runs), periodic (every interval one receiver
     /// runs), gang (nothing: jobs take turns by the clock), beat (its receiver runs, in the order of the turn).
-    arrival: Arrival, "RULE";
+    arrival: Arrival = None, "RULE", TEXT, [] => arrival: Arrival::to_bpf;
     /// Whether a boost is fair: always, equalizing, epochs, rate, auto.
-    gate: Gate, "RULE";
-    /// Equalizing, epochs: the lag in ms that a boost needs, -3600000 to 3600000; negative lets a job run ahead by as
-    /// much.
-    h_ms: f64, "MS";
-    /// Auto: the share of its fair share that a job is boosted up to, 0.1 to 10; 1 is exactly fair.
-    target_fairness: f64, "F";
-    /// Rate: 2^E boosts per round of the CPU's tasks, E being -32 to 32.
-    rate_exponent: i32, "E";
-    /// Rate: the constant C, in ms, -3600000 to 3600000.
-    rate_constant_ms: f64, "MS";
+    gate: Gate = None, "RULE", TEXT, [BOOSTS] => gate: Gate::to_bpf;
+    /// Equalizing, epochs: the lag in ms that a boost needs; negative lets a job run ahead by as much.
+    h_ms: f64 = Some(-60.0), "MS", MS, [BOOSTS, LAGS] => h_ns: ns_of_ms;
+    /// Auto: the share of its fair share that a job is boosted up to; 1 is exactly fair.
+    target_fairness: f64 = Some(1.0), "F", Kind::Real(Range::new(0.1, 10.0, "a number")), [BOOSTS, AUTO]
+        => target_permille: permille;
+    /// Rate: 2^E boosts per round of the CPU's tasks.
+    rate_exponent: i32 = Some(0), "E", whole(-32, 32, "a whole number"), [BOOSTS, RATE] => rate_exponent: i32::from;
+    /// Rate: the constant C, in ms.
+    rate_constant_ms: f64 = Some(0.0), "MS", MS, [BOOSTS, RATE] => rate_constant_ns: ns_of_ms;
     /// Whether a boost needs a message of a later epoch than the node besides: true, false.
-    epochs: bool, "BOOL";
+    epochs: bool = Some(false), "BOOL", Kind::Truth, [BOOSTS, COMBINES] => epochs: u32::from;
     /// Demand, periodic: whether a boost lasts no longer than what is left of the sender's slice: true, false.
-    residual_slice: bool, "BOOL";
+    residual_slice: bool = Some(false), "BOOL", Kind::Truth, [ARRIVES] => residual_slice: u32::from;
     /// Whom the periodic boost, and a task that yields, put first: round-robin, next-pending, most-pending,
     /// longest-waiting.
-    boost_choice: BoostChoice, "RULE";
+    boost_choice: BoostChoice = Some(BoostChoice::RoundRobin), "RULE", TEXT, [CHOOSES] => choice: BoostChoice::to_bpf;
     /// What a receive does that finds nothing: busy (what the program has it do), spin (before it sleeps), spin-block
     /// (and one that polls leaves the CPU), spin-yield (or lets others go first).
-    wait: Wait, "RULE";
+    wait: Wait = None, "RULE", TEXT, [] => wait: Wait::to_bpf;
     /// For how long it spins: immediate (not at all), fixed, baseline, conditional, adaptive-local, adaptive-global.
-    spin: Spin, "RULE";
-    /// Fixed: how long a receive that finds nothing spins, in us, 1 to 10000.
-    spin_us: u32, "US";
-    /// Spin-block: how long a task that polled stays off the CPU at most, in ms, 1 to 1000.
-    recheck_ms: u32, "MS";
-    /// How often a CPU looks for whom to boost and who polls in vain, in us, 100 to 100000.
-    interval_us: u32, "US";
-    /// Gang, beat: how long a turn is, in ms, 1 to 60000.
-    quantum_ms: u32, "MS";
-    /// Gang: how many rows there are, 1 to 1024.
-    rows: u32, "N";
-    /// How long a task runs before the next decision, in us, 100 to 1000000.
-    slice_us: u32, "US";
-    /// L, the latency of a message, in us, 0 to 1000000, instead of the measured one.
-    latency_us: f64, "US";
-    /// o, the CPU time to send or to receive a message, in us, 0 to 1000000, instead of the measured one.
-    overhead_us: f64, "US";
-    /// W, the time to wake a task and switch to it, in us, 0 to 1000000, instead of the measured one.
-    switch_us: f64, "US";
+    spin: Spin = Some(Spin::Fixed), "RULE", TEXT, [SPINS] => spin: Spin::to_bpf;
+    /// Fixed: how long a receive that finds nothing spins, in us.
+    spin_us: u32 = Some(200), "US", whole(1, 10_000, "a whole number of us"), [SPINS, FIXED] => spin_ns: ns_of_us;
+    /// Spin-block: how long a task that polled stays off the CPU at most, in ms.
+    recheck_ms: u32 = Some(50), "MS", whole(1, 1000, "a whole number of ms"), [PARKS] => recheck_ns: whole_ms;
+    /// How often a CPU looks for whom to boost and who polls in vain, in us.
+    interval_us: u32 = Some(1000), "US", whole(100, 100_000, "a whole number of us"), [PULSES] => interval_ns: ns_of_us;
+    /// Gang, beat: how long a turn is, in ms.
+    quantum_ms: u32 = Some(100), "MS", whole(1, 60_000, "a whole number of ms"), [TURNS] => quantum_ns: whole_ms;
+    /// Gang: how many rows there are.
+    rows: u32 = Some(5), "N", whole(1, 1024, "a whole number"), [GANG] => rows: u32::from;
+    /// How long a task runs before the next decision, in us.
+    slice_us: u32 = Some(20_000), "US", whole(100, 1_000_000, "a whole number of us"), [] => slice_ns: ns_of_us;
+    /// L, the latency of a message, in us, instead of the measured one.
+    latency_us: f64 = None, "US", COST, [SPINS, RECKONS] => latency_ns: ns_of_us;
+    /// o, the CPU time to send or to receive a message, in us, instead of the measured one.
+    overhead_us: f64 = None, "US", COST, [SPINS, RECKONS] => overhead_ns: ns_of_us;
+    /// W, the time to wake a task and switch to it, in us, instead of the measured one.
+    switch_us: f64 = None, "US", COST, [SPINS, RECKONS] => switch_ns: ns_of_us;
 }
-
-/// One of these rules, each with its axis, is needed. The first is the one that an error names.
-pub type Need = &'static [(&'static str, &'static [&'static str])];
 
 const BOOSTS: Need = &[("arrival", &["demand", "periodic"]), ("wait", &["spin-yield"])];
 const ARRIVES: Need = &[("arrival", &["demand", "periodic"])];
@@ -102,168 +143,71 @@ const RECKONS: Need = &[("spin", &["baseline", "conditional", "adaptive-local", 
 const MS: Kind = Kind::Real(Range::new(-3_600_000.0, 3_600_000.0, "a number of ms"));
 const COST: Kind = Kind::Real(Range::new(0.0, 1e6, "a number of us"));
 
-const fn whole(min: u32, max: u32, what: &'static str) -> Kind {
-    Kind::Whole(Range::new(min as f64, max as f64, what))
+fn whole_ms(ms: u32) -> u64 {
+    u64::from(ms) * 1_000_000
 }
 
-/// What is known of each choice, in the order of the fields.
-pub static ROWS: &[Row] = &[
-    Row { key: "arrival", kind: Kind::Rule, needs: &[] },
-    Row { key: "gate", kind: Kind::Rule, needs: &[BOOSTS] },
-    Row { key: "h_ms", kind: MS, needs: &[BOOSTS, LAGS] },
-    Row { key: "target_fairness", kind: Kind::Real(Range::new(0.1, 10.0, "a number")), needs: &[BOOSTS, AUTO] },
-    Row { key: "rate_exponent", kind: Kind::Whole(Range::new(-32.0, 32.0, "a whole number")), needs: &[BOOSTS, RATE] },
-    Row { key: "rate_constant_ms", kind: MS, needs: &[BOOSTS, RATE] },
-    Row { key: "epochs", kind: Kind::Switch, needs: &[BOOSTS, COMBINES] },
-    Row { key: "residual_slice", kind: Kind::Switch, needs: &[ARRIVES] },
-    Row { key: "boost_choice", kind: Kind::Rule, needs: &[CHOOSES] },
-    Row { key: "wait", kind: Kind::Rule, needs: &[] },
-    Row { key: "spin", kind: Kind::Rule, needs: &[SPINS] },
-    Row { key: "spin_us", kind: whole(1, 10_000, "a whole number of us"), needs: &[SPINS, FIXED] },
-    Row { key: "recheck_ms", kind: whole(1, 1000, "a whole number of ms"), needs: &[PARKS] },
-    Row { key: "interval_us", kind: whole(100, 100_000, "a whole number of us"), needs: &[PULSES] },
-    Row { key: "quantum_ms", kind: whole(1, 60_000, "a whole number of ms"), needs: &[TURNS] },
-    Row { key: "rows", kind: whole(1, 1024, "a whole number"), needs: &[GANG] },
-    Row { key: "slice_us", kind: whole(100, 1_000_000, "a whole number of us"), needs: &[] },
-    Row { key: "latency_us", kind: COST, needs: &[SPINS, RECKONS] },
-    Row { key: "overhead_us", kind: COST, needs: &[SPINS, RECKONS] },
-    Row { key: "switch_us", kind: COST, needs: &[SPINS, RECKONS] },
-];
-
-/// Which values a choice may have.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    /// One of the rules of an axis.
-    Rule,
-    /// True or false.
-    Switch,
-    /// A whole number.
-    Whole(Range<f64>),
-    /// Any number.
-    Real(Range<f64>),
+fn ns_of_ms(ms: f64) -> i64 {
+    (ms * 1e6).round() as i64
 }
 
-/// What is known of a choice.
-#[derive(Debug)]
-pub struct Row {
-    /// Its name: that of the field, of the key, and with hyphens of the flag.
-    pub key: &'static str,
-    /// Which values it may have.
-    pub kind: Kind,
-    /// What it needs to have an effect: all of these.
-    pub needs: &'static [Need],
+fn ns_of_us(us: impl Into<f64>) -> u64 {
+    (us.into() * 1e3).round() as u64
 }
 
-/// The row of `key`, if that is a choice.
-pub fn row(key: &str) -> Option<&'static Row> {
-    ROWS.iter().find(|row| row.key == key)
+fn permille(ratio: f64) -> u32 {
+    (ratio * 1000.0).round() as u32
 }
 
-fn is_number(key: &str) -> bool {
-    matches!(row(key), Some(Row { kind: Kind::Whole(_) | Kind::Real(_), .. }))
-}
-
-/// Reads the flag of `key`.
-fn flag<T: DeserializeOwned>(key: &'static str) -> impl Fn(&str) -> Result<T, String> + Clone {
-    move |text| {
-        let value = row(key).ok_or("it has no row")?.parse(text)?;
-        serde_json::from_value(value).map_err(|e| e.to_string())
-    }
+/// The row of a choice.
+pub fn row(key: &str) -> &'static Row {
+    ROWS.iter().find(|row| row.key == key).expect("every choice has a row")
 }
 
 impl Row {
-    fn parse(&self, text: &str) -> Result<Value, String> {
-        Ok(match self.kind {
-            Kind::Rule => text.into(),
-            Kind::Switch => text.parse::<bool>().map_err(|_| "it takes true or false")?.into(),
-            Kind::Whole(range) => {
-                let number: i64 = text.parse().map_err(|_| range.describe())?;
-                range.check(number as f64)?;
-                number.into()
-            }
-            Kind::Real(range) => range.parse(text)?.into(),
-        })
-    }
-
-    /// `number`, if this choice may have it; else a message that says what would be.
-    pub fn check(&self, number: f64) -> Result<(), String> {
-        match self.kind {
-            Kind::Whole(range) | Kind::Real(range) => range.check(number).map(drop),
-            Kind::Rule | Kind::Switch => Ok(()),
-        }
-    }
-
-    /// The first need that `values` do not meet.
-    pub fn unmet(&self, values: &Map<String, Value>) -> Option<Need> {
-        let is = |axis: &str| values.get(axis).and_then(Value::as_str).unwrap_or_default();
-        let met = |need: &Need| need.iter().any(|(axis, rules)| rules.contains(&is(axis)));
-        self.needs.iter().copied().find(|need| !met(need))
-    }
-}
-
-/// Choices that somebody made, with where he did, by key.
-pub type Overrides = BTreeMap<&'static str, Given<Value>>;
-
-/// A value as a flag has it.
-pub fn text(value: &Value) -> String {
-    match (value, value.as_f64()) {
-        (Value::String(text), _) => text.clone(),
-        (Value::Number(number), Some(real)) if number.is_f64() => real.to_string(),
-        _ => value.to_string(),
+    /// The first need that `choices` do not meet.
+    pub fn unmet(&self, choices: &Choices) -> Option<Need> {
+        let has = |axis: &str, rules: &[&str]| choices.text(axis).is_some_and(|is| rules.contains(&is.as_str()));
+        self.needs.iter().copied().find(|need| !need.iter().any(|(axis, rules)| has(axis, rules)))
     }
 }
 
 impl Choices {
-    /// What is given, by key.
-    pub fn values(&self) -> Map<String, Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(values)) => values,
-            other => unreachable!("choices are an object: {other:?}"),
-        }
-    }
-
-    /// These, and where they say nothing, `other`.
-    pub fn or(&self, other: &Choices) -> Choices {
-        let mut values = other.values();
-        values.extend(self.values());
-        Choices::from_values(values)
-    }
-
-    /// Those that have an effect together with the others; the rules of all axes must be given.
-    pub fn effective(&self) -> Choices {
-        let all = self.values();
-        let kept = ROWS.iter().filter(|row| row.unmet(&all).is_none());
-        Choices::from_values(kept.filter_map(|row| Some((row.key.to_string(), all.get(row.key)?.clone()))).collect())
-    }
-
-    /// From values that were choices.
-    pub(crate) fn from_values(values: Map<String, Value>) -> Choices {
-        serde_json::from_value(Value::Object(values)).expect("they were choices")
-    }
-
-    /// What is given, as flags have it, in the order of the fields.
+    /// What is given, as flags have it, in the order of the rows.
     pub fn texts(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let values = self.values();
-        ROWS.iter().filter_map(move |row| Some((row.key, text(values.get(row.key)?))))
+        ROWS.iter().filter_map(|row| Some((row.key, self.text(row.key)?)))
     }
 
-    /// What is given, with where that was.
-    pub fn given(&self, origin: impl Fn(&str) -> Origin) -> Overrides {
-        let values = self.values();
-        let one = |row: &Row| Some((row.key, Given { value: values.get(row.key)?.clone(), origin: origin(row.key) }));
-        ROWS.iter().filter_map(one).collect()
-    }
-
-    /// Names the first flag with a value out of range.
+    /// Names the first flag with a value that it does not take.
     ///
     /// # Errors
     /// One line that says what it takes.
     pub fn check(&self) -> Result<(), String> {
-        let values = self.values();
-        let number = |row: &'static Row| Some((row, values.get(row.key)?.as_f64()?));
-        ROWS.iter().filter_map(number).try_for_each(|(row, number)| {
-            row.check(number).map_err(|e| format!("--{}: {e}", row.key.replace('_', "-")))
-        })
+        let wrong =
+            |key, text: String| (row(key).check)(row(key), &text).map_err(|e| format!("--{}: {e}", row(key).flag()));
+        self.texts().try_for_each(|(key, text)| wrong(key, text))
+    }
+}
+
+impl Args for Choices {
+    fn augment_args(command: Command) -> Command {
+        command.args(ROWS.iter().map(Row::arg))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Choices {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = entries(ROWS.iter(), matches);
+        Choices::read(&given).map_err(|fault| clap::Error::raw(ErrorKind::ValueValidation, fault.message()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?.or(self);
+        Ok(())
     }
 }
 
@@ -272,20 +216,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_field_has_its_row_in_order() {
-        let command = Choices::augment_args(clap::Command::new("x"));
-        let fields: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
-        assert_eq!(fields, ROWS.iter().map(|row| row.key).collect::<Vec<_>>());
-    }
-
-    #[test]
     fn every_rule_that_is_needed_exists() {
         for (axis, rules) in ROWS.iter().flat_map(|row| row.needs).copied().flatten() {
             for rule in *rules {
-                let values = Map::from_iter([(axis.to_string(), Value::from(*rule))]);
-                serde_json::from_value::<Choices>(Value::Object(values)).unwrap();
+                (row(axis).check)(row(axis), rule).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn every_default_is_a_value() {
+        Choices::defaults().check().unwrap();
     }
 
     #[test]
@@ -293,7 +234,9 @@ mod tests {
         for (key, texts) in [("h_ms", ["-20", "0.5"]), ("spin_us", ["1", "200"]), ("residual_slice", ["true", "false"])]
         {
             for wanted in texts {
-                assert_eq!(text(&row(key).unwrap().parse(wanted).unwrap()), wanted);
+                let command = Choices::augment_args(Command::new("x").no_binary_name(true));
+                let matches = command.get_matches_from([format!("--{}={wanted}", row(key).flag())]);
+                assert_eq!(Choices::from_arg_matches(&matches).unwrap().text(key).unwrap(), wanted);
             }
         }
     }

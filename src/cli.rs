@@ -4,24 +4,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Id, Parser, Subcommand};
 
-use crate::arrivals::Arrivals;
 use crate::bench::BenchArgs;
 use crate::choices::Choices;
-use crate::gang;
-use crate::given::{Fault, Given, Origin};
-use crate::job_by::JobBy;
-use crate::limits::{self, MetricsListen};
-use crate::partial::Partial;
-use crate::prefetch::settings as prefetch;
+use crate::limits;
+pub use crate::settings::RunArgs;
 use crate::sim::cli::SimArgs;
 use crate::trace::event::{JobPattern, Wanted};
-use crate::wire::key::key_path;
-use crate::wire::network::Network;
-use crate::wire::settings::{self as wire, Interface};
 use crate::{recommend, report};
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
@@ -96,128 +87,6 @@ pub enum Look {
     Show(ClientArgs),
     /// Watch the running scheduler, and say which policy fits and why; change nothing.
     Recommend(RecommendArgs),
-}
-
-/// `run`.
-#[derive(Args, Clone, Debug)]
-pub struct RunArgs {
-    /// The policy to start with; `policy list` shows them. [default: dcs-sb]
-    #[arg(long, value_name = "NAME")]
-    pub policy: Option<String>,
-
-    /// Single choices, other than the policy has them.
-    #[command(flatten)]
-    pub choices: Choices,
-
-    /// What makes two tasks members of one job: cgroup, session, process. [default: cgroup]
-    #[arg(long, value_name = "WHAT")]
-    pub job_by: Option<JobBy>,
-
-    /// What counts as a message, besides what comes by sockets and RDMA, if it wakes another task of the same job: futex,
-    /// pipe, eventfd, with commas between them. [default: nothing]
-    #[arg(long, value_name = "LIST")]
-    pub arrivals: Option<Arrivals>,
-
-    /// Gang: the row of a job, 0 to 1023, modulo --rows; JOB is its name as status shows it, and a * at the end stands
-    /// for any rest. May be given more than once; in a file it is the table gang_rows. All others are in the row of
-    /// their name's hash, which is the same on all nodes for a cgroup's path, but not for a session or process.
-    #[arg(long, value_name = "JOB=ROW", value_parser = gang::parse_flag)]
-    pub gang_row: Vec<(String, u32)>,
-
-    /// A network whose nodes run this scheduler too, such as 10.1.0.0/16: epochs and what is left of slices are sent there
-    /// with TCP segments and UDP datagrams, and believed from there. May be given more than once; in a file it is the
-    /// list peers.
-    #[arg(long, value_name = "NET")]
-    pub peer: Vec<Network>,
-
-    /// With --peer: look at packets of this interface before the stack does, by XDP, and have datagrams that leave by it
-    /// carry epochs, by tc; 'auto' is every one with a default route or one to a peer. May be given more than once; in a
-    /// file it is the list interfaces.
-    #[arg(long, value_name = "IF")]
-    pub interface: Vec<Interface>,
-
-    /// With --peer: sign what is sent, and believe nothing else, by the key in this file: 32 hexadecimal digits, the
-    /// same on all nodes.
-    #[arg(long, value_name = "FILE", value_parser = key_path)]
-    pub cluster_key: Option<PathBuf>,
-
-    /// With --peer: the number of this node's CPU 0 in epochs, 0 to 65535; CPU n has N + n, and no two CPUs of the cluster
-    /// ought to have the same. [default: by the host's name]
-    #[arg(long, value_name = "N", value_parser = |s: &str| wire::NODE_NUMBER.parse(s), allow_hyphen_values = true)]
-    pub node_number: Option<u32>,
-
-    /// With --peer and --cluster-key: when a task begins a slice, ask the nodes of up to N tasks that it has heard from lately
-    /// to run these if their gates allow, 0 to 8; 0 turns it off. [default: 0]
-    #[arg(long, value_name = "N", value_parser = |s: &str| prefetch::CORRESPONDENTS.parse(s), allow_hyphen_values = true)]
-    pub prefetch: Option<u32>,
-
-    /// With --prefetch: the UDP port where nodes ask each other, 1 to 65535, the same on all. [default: 9938]
-    #[arg(long, value_name = "PORT", value_parser = |s: &str| prefetch::PORT.parse(s), allow_hyphen_values = true)]
-    pub prefetch_port: Option<u16>,
-
-    /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off. [default: 127.0.0.1:29937]
-    #[arg(long, value_name = "ADDR")]
-    pub metrics_listen: Option<MetricsListen>,
-
-    /// How many jobs are shown under their own name. [default: 20]
-    #[arg(long, value_name = "N", value_parser = |s: &str| limits::JOBS_TOP.parse(s), allow_hyphen_values = true)]
-    pub jobs_top: Option<u32>,
-
-    /// Read settings from a TOML file; its keys are these flags' names (h_ms for --h-ms). Flags win.
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-
-    /// Print statistics every SEC seconds.
-    #[arg(long, value_name = "SEC", value_parser = |s: &str| limits::STATS.parse(s), allow_hyphen_values = true)]
-    pub stats: Option<f64>,
-
-    /// Size in bytes of the debug dump after an error; 0 is the kernel's default.
-    #[arg(long, value_name = "N", value_parser = |s: &str| limits::EXIT_DUMP_LEN.parse(s), allow_hyphen_values = true)]
-    pub exit_dump_len: Option<u32>,
-
-    /// Show debug messages, among them those of libbpf and the verifier.
-    #[arg(short, long)]
-    pub verbose: bool,
-
-    /// Where the running scheduler is talked to. [default: /run/scx_cosched.sock]
-    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
-    pub control_socket: Option<PathBuf>,
-
-    /// Hear what programs of any user say of their waits (libcosched), through the socket PATH, which all may use. The
-    /// library looks for /run/scx_cosched-hints.sock. [default: nobody is heard]
-    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
-    pub hints_socket: Option<PathBuf>,
-}
-
-impl RunArgs {
-    /// What the command line says, to be merged with the file.
-    ///
-    /// # Errors
-    /// Names a job that was given two rows.
-    pub fn partial(&self) -> Result<Partial> {
-        Ok(Partial {
-            policy: self.policy.clone().map(Given::flag),
-            overrides: self.choices.given(|_| Origin::Flag),
-            job_by: self.job_by,
-            arrivals: self.arrivals,
-            gang_rows: gang::from_flags(&self.gang_row).map_err(Fault::into_error)?,
-            wire: wire::Partial {
-                peers: self.peer.iter().copied().map(Given::flag).collect(),
-                interfaces: self.interface.iter().cloned().map(Given::flag).collect(),
-                cluster_key: self.cluster_key.clone().map(Given::flag),
-                node_number: self.node_number.map(Given::flag),
-                prefetch: self.prefetch.map(Given::flag),
-                prefetch_port: self.prefetch_port.map(Given::flag),
-            },
-            metrics_listen: self.metrics_listen,
-            jobs_top: self.jobs_top,
-            stats: self.stats,
-            exit_dump_len: self.exit_dump_len,
-            verbose: self.verbose.then_some(true),
-            control_socket: self.control_socket.clone(),
-            hints_socket: self.hints_socket.clone(),
-        })
-    }
 }
 
 /// `check`.

@@ -5,19 +5,17 @@
 //! is closed, and none lasts for longer than a scrape may take.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use axum::Router;
-use axum::extract::State;
-use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderName};
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use log::{info, warn};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
@@ -38,6 +36,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait if there is no file descriptor for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Of what people read.
+const PLAIN: (HeaderName, &str) = (CONTENT_TYPE, "text/plain; charset=utf-8");
 
 /// An address that is ours, on which nobody is served yet.
 pub struct Exporter(Option<TcpListener>);
@@ -87,14 +88,12 @@ fn serve_forever(listener: TcpListener, owner: Owner) -> Result<()> {
         tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(SCRAPES_MAX).build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let not_found = || async { (StatusCode::NOT_FOUND, "metrics are at /metrics\n") };
-        let router = Router::new().route("/metrics", get(scrape)).fallback(not_found).with_state(owner);
-        accept_forever(&listener, router).await;
+        accept_forever(&listener, &owner).await;
         Ok(())
     })
 }
 
-async fn accept_forever(listener: &tokio::net::TcpListener, router: Router) {
+async fn accept_forever(listener: &tokio::net::TcpListener, owner: &Owner) {
     let mut connections: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         let stream = match listener.accept().await {
@@ -111,19 +110,35 @@ async fn accept_forever(listener: &tokio::net::TcpListener, router: Router) {
         {
             oldest.abort();
         }
-        connections.push_back(tokio::spawn(answer_one(stream, router.clone())).abort_handle());
+        connections.push_back(tokio::spawn(answer_one(stream, owner.clone())).abort_handle());
     }
 }
 
 /// Answers one request. What becomes of a client that goes away meanwhile is of no interest.
-async fn answer_one(stream: TcpStream, router: Router) {
-    let service = TowerToHyperService::new(router);
+async fn answer_one(stream: TcpStream, owner: Owner) {
+    let service = service_fn(move |request| {
+        let owner = owner.clone();
+        async move { Ok::<_, Infallible>(answer(&request, owner).await) }
+    });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT).keep_alive(false);
     let _ = timeout(CONNECTION_TIMEOUT, http.serve_connection(TokioIo::new(stream), service)).await;
 }
 
-async fn scrape(State(owner): State<Owner>, headers: HeaderMap) -> Response {
+async fn answer(request: &Request<Incoming>, owner: Owner) -> Response<String> {
+    match (request.uri().path(), request.method()) {
+        ("/metrics", &Method::GET | &Method::HEAD) => scrape(owner, request.headers()).await,
+        ("/metrics", _) => response(StatusCode::METHOD_NOT_ALLOWED, (ALLOW, "GET, HEAD"), String::new()),
+        _ => response(StatusCode::NOT_FOUND, PLAIN, "metrics are at /metrics\n".into()),
+    }
+}
+
+fn response(status: StatusCode, (name, value): (HeaderName, &'static str), text: String) -> Response<String> {
+    let built = Response::builder().status(status).header(name, value).body(text);
+    built.expect("a constant header is valid")
+}
+
+async fn scrape(owner: Owner, headers: &HeaderMap) -> Response<String> {
     let wants_openmetrics = headers
         .get_all(ACCEPT)
         .iter()
@@ -136,8 +151,8 @@ async fn scrape(State(owner): State<Owner>, headers: HeaderMap) -> Response {
         })
     });
     match answer.await {
-        Ok(Ok((kind, text))) => ([(CONTENT_TYPE, kind)], text).into_response(),
-        Ok(Err(error)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error:#}\n")).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Ok(Ok((kind, text))) => response(StatusCode::OK, (CONTENT_TYPE, kind), text),
+        Ok(Err(error)) => response(StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("{error:#}\n")),
+        Err(_) => response(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, String::new()),
     }
 }

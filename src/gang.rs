@@ -19,14 +19,14 @@ use log::warn;
 
 use crate::bpf::intf::COSCHED_JOB_OTHER;
 use crate::choices::Arrival;
-use crate::given::{Fault, Given, Origin};
 use crate::job_by::JobBy;
 use crate::limits::Range;
 use crate::owners::Owners;
 use crate::policy::Policy;
+use crate::rows::{Fault, Given, Origin, Row, Value};
 
 /// The rows that a job can be given. Those beyond the policy's rows wrap round.
-pub const ROW: Range<u32> = Range::new(0, 1023, "a whole number");
+const ROW: Range<u32> = Range::new(0, 1023, "a whole number");
 /// How often to look for jobs that have come or gone.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Rows by the names of jobs, as somebody gave them.
@@ -36,7 +36,7 @@ pub type NamedRows = BTreeMap<String, Given<u32>>;
 ///
 /// # Errors
 /// What it takes.
-pub fn parse_flag(text: &str) -> Result<(String, u32), String> {
+fn parse_flag(text: &str) -> Result<(String, u32), String> {
     let (name, row) = text.rsplit_once('=').ok_or("it takes JOB=ROW, such as /slurm/job_7=1")?;
     check_name(name)?;
     Ok((name.into(), ROW.parse(row)?))
@@ -46,7 +46,7 @@ pub fn parse_flag(text: &str) -> Result<(String, u32), String> {
 ///
 /// # Errors
 /// What it takes.
-pub fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), String> {
     let stem = name.strip_suffix('*').unwrap_or(name);
     match name.is_empty() || stem.contains(|c: char| c == '*' || c.is_control()) {
         true => Err("it takes a job's name as 'status' shows it, with a '*' at its end for any rest".into()),
@@ -54,20 +54,19 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// What flags give, each job once.
-///
-/// # Errors
-/// Names a job that is there twice.
-pub fn from_flags(flags: &[(String, u32)]) -> Result<NamedRows, Fault> {
-    let mut rows = NamedRows::new();
-    for (name, row) in flags {
-        let row = Given::flag(*row);
-        if rows.contains_key(name) {
-            return Err(row.fault("gang_row", format!("'{name}' is given twice (give each job one row)")));
+/// A flag gives each job once; it wins over the file.
+impl Value for NamedRows {
+    fn read(setting: &'static Row, entries: &[Given<String>]) -> Result<NamedRows, Fault> {
+        let mut rows = NamedRows::new();
+        for entry in entries {
+            let (name, row) = parse_flag(&entry.value).map_err(|what| entry.fault(what))?;
+            let before = rows.insert(name.clone(), Given { value: row, origin: entry.origin.clone(), row: setting });
+            if before.is_some_and(|before| before.origin == Origin::Flag) {
+                return Err(entry.fault(format!("'{name}' is given twice (give each job one row)")));
+            }
         }
-        rows.insert(name.clone(), row);
+        Ok(rows)
     }
-    Ok(rows)
 }
 
 /// Rows by the names of jobs, checked.
@@ -88,10 +87,9 @@ impl Rows {
         for (name, row) in given {
             let stem = name.strip_suffix('*');
             if !name.starts_with(start) && !stem.is_some_and(|stem| start.starts_with(stem)) {
-                let key = if row.origin == Origin::Flag { "gang_row" } else { "gang_rows" };
                 let message =
                     format!("'{name}' is no job by {what} (a name starts with '{start}', as 'status' shows it)");
-                return Err(row.fault(key, message));
+                return Err(row.fault(message));
             }
         }
         Ok(Rows(given.iter().map(|(name, row)| (name.clone(), row.value)).collect()))
@@ -198,11 +196,14 @@ mod tests {
     use libbpf_rs::libbpf_sys::bpf_map_create_opts;
     use libbpf_rs::{MapHandle, MapType};
 
-    use crate::presets;
+    use crate::{presets, settings};
 
     fn rows(given: &[(&str, u32)], job_by: JobBy) -> Result<Rows, String> {
-        let given: Vec<(String, u32)> = given.iter().map(|(name, row)| (name.to_string(), *row)).collect();
-        Rows::new(&from_flags(&given).unwrap(), job_by).map_err(|fault| fault.message)
+        let setting = settings::rows().find(|row| row.key == "gang_rows").unwrap();
+        let flag =
+            |(name, row): &(&str, u32)| Given { value: format!("{name}={row}"), origin: Origin::Flag, row: setting };
+        let flags: Vec<Given<String>> = given.iter().map(flag).collect();
+        NamedRows::read(setting, &flags).and_then(|named| Rows::new(&named, job_by)).map_err(|fault| fault.message())
     }
 
     #[test]
@@ -216,7 +217,7 @@ mod tests {
         {
             assert!(parse_flag(bad).is_err(), "{bad:?}");
         }
-        assert!(from_flags(&[("/a".into(), 1), ("/b".into(), 1), ("/a".into(), 1)]).is_err());
+        assert!(rows(&[("/a", 1), ("/b", 1), ("/a", 1)], JobBy::Cgroup).is_err());
     }
 
     #[test]

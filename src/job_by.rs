@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::bpf::intf;
+use crate::rows::Scalar;
 
 /// What makes two tasks members of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,8 @@ impl FromStr for JobBy {
         }
     }
 }
+
+impl Scalar for JobBy {}
 
 impl JobBy {
     /// As the BPF side reads it.

@@ -7,11 +7,11 @@
 //!
 //! | what the program is told | |
 //! |---|---|
-//! | [`cli`], [`config`] | flags, and the TOML file with the same keys |
-//! | [`limits`], [`given`] | which values are allowed, and where a value came from |
-//! | [`axes`], [`choices`] | the rules on each axis, and all that a policy is made of, with flags, ranges and needs |
+//! | [`rows`], [`limits`] | what is known of a setting, and what follows from it; ranges |
+//! | [`axes`], [`choices`] | the rules on each axis; the table of all that a policy is made of |
 //! | [`policy`], [`presets`] | a rule on each axis with parameters, and the papers' names for some of them |
-//! | [`partial`], [`settings`] | what flags or file say; flags over file over preset, checked as a whole |
+//! | [`settings`] | the table of all other settings; flags over file over preset, checked as a whole |
+//! | [`cli`], [`config`] | the commands, and the TOML file with the flags' names as keys |
 //!
 //! | what it does | |
 //! |---|---|
@@ -61,7 +61,6 @@ pub mod control;
 pub mod cpu_max;
 pub mod exporter;
 pub mod gang;
-pub mod given;
 pub mod hints;
 pub mod hooks;
 pub mod job_by;
@@ -75,7 +74,6 @@ pub mod modules;
 pub mod monitor;
 pub mod native;
 pub mod owners;
-pub mod partial;
 pub mod policy;
 pub mod prefetch;
 pub mod presets;
@@ -84,6 +82,7 @@ pub mod process;
 pub mod recommend;
 pub mod report;
 pub mod requests;
+pub mod rows;
 pub mod run;
 pub mod scheduler;
 pub mod service;

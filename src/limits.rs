@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which values a setting may have; the ranges of a policy's choices are in [`choices`](crate::choices).
+//! Which values settings may have; the ranges themselves are in the settings' rows.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
-
-use crate::bpf::intf::COSCHED_MAX_JOBS;
 
 /// The values from `min` to `max`, both included.
 #[derive(Clone, Copy, Debug)]
@@ -43,14 +41,15 @@ impl<T: PartialOrd + Display + Copy + FromStr> Range<T> {
     pub fn describe(&self) -> String {
         format!("it takes {} from {} to {}", self.what, self.min, self.max)
     }
+
+    /// Both ends.
+    pub fn bounds(&self) -> String {
+        format!("{} to {}", self.min, self.max)
+    }
 }
 
 /// Between two lines of statistics, s.
 pub const STATS: Range<f64> = Range { min: 0.01, max: 3600.0, what: "a number of seconds" };
-/// Size of the debug dump after an error, bytes; 0 is the kernel's default.
-pub const EXIT_DUMP_LEN: Range<u32> = Range { min: 0, max: 16 << 20, what: "a whole number of bytes" };
-/// How many jobs are shown under their own name.
-pub const JOBS_TOP: Range<u32> = Range { min: 0, max: COSCHED_MAX_JOBS, what: "a whole number" };
 
 /// A UNIX socket's path is at most this long (sockaddr_un), with its NUL.
 const SOCKET_PATH_MAX: usize = 108;
@@ -65,6 +64,11 @@ pub fn socket(text: &str) -> Result<PathBuf, String> {
         return Err(format!("the path of a socket has at most {} bytes", SOCKET_PATH_MAX - 1));
     }
     Ok(path)
+}
+
+/// Whether the path can be that of a socket.
+pub fn check_socket(text: &str) -> Result<(), String> {
+    socket(text).map(drop)
 }
 
 /// Where metrics are served.
@@ -95,11 +99,12 @@ mod tests {
 
     #[test]
     fn both_ends_are_allowed_and_nothing_beyond() {
+        let range = Range::new(0, 4096, "a whole number");
         for good in ["0", "4096"] {
-            assert!(JOBS_TOP.parse(good).is_ok(), "{good}");
+            assert!(range.parse(good).is_ok(), "{good}");
         }
         for bad in ["4097", "-1", "1e3", "", "20ms", "4294967297"] {
-            assert!(JOBS_TOP.parse(bad).is_err(), "{bad}");
+            assert!(range.parse(bad).is_err(), "{bad}");
         }
     }
 

@@ -3,12 +3,11 @@
 //! what then has no effect is refused with the name of the setting at fault.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::bpf::intf;
 use crate::calibration::Costs;
-use crate::choices::{Arrival, BoostChoice, Choices, Gate, Need, Overrides, ROWS, Row, Spin, Wait, text};
-use crate::given::{Fault, Given, Origin};
+use crate::choices::{Arrival, Choices, Wait, row};
+use crate::rows::{Fault, Need, Origin};
 
 /// A rule on each axis, with parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,28 +41,30 @@ pub struct CostsView {
 }
 
 /// Says of a choice that was made whether it has an effect, and if not, whose fault that is.
-struct Moot<'a> {
-    values: &'a Map<String, Value>,
-    overrides: &'a Overrides,
+struct Moot<'a, F> {
+    all: &'a Choices,
+    overrides: &'a Choices,
+    origin: F,
     preset_by_flag: bool,
 }
 
-impl Moot<'_> {
+impl<F: Fn(&str) -> Origin> Moot<'_, F> {
     /// A line of the configuration file which a flag has made moot is no error: it is passed over.
-    fn check(&self, row: &Row, given: &Given<Value>) -> Result<(), Fault> {
-        let Some(need) = row.unmet(self.values) else { return Ok(()) };
-        if given.origin != Origin::Flag && self.made_by_flag(need) {
+    fn check(&self, key: &str) -> Result<(), Fault> {
+        let Some(need) = row(key).unmet(self.all) else { return Ok(()) };
+        let origin = (self.origin)(key);
+        if origin != Origin::Flag && self.made_by_flag(need) {
             return Ok(());
         }
         let (axis, rules) = need[0];
-        let is = self.values.get(axis).map(text).unwrap_or_default();
+        let is = self.all.text(axis).unwrap_or_default();
         let needs = rules[0];
         let message = format!("it has no effect with {axis} '{is}' (leave it out, or choose {axis} '{needs}')");
-        Err(given.fault(row.key, message))
+        Err(row(key).fault(&origin, message))
     }
 
     fn made_by_flag(&self, need: Need) -> bool {
-        let by_flag = |axis: &str| self.overrides.get(axis).map(|given| given.origin == Origin::Flag);
+        let by_flag = |axis: &str| self.overrides.text(axis).map(|_| (self.origin)(axis) == Origin::Flag);
         let others = &need[1..];
         by_flag(need[0].0).unwrap_or(self.preset_by_flag) || others.iter().any(|(axis, _)| by_flag(axis) == Some(true))
     }
@@ -75,18 +76,21 @@ impl Policy {
         Policy { preset: preset.into(), choices: base.effective(), base }
     }
 
-    /// This policy with `overrides`. `preset_by_flag`: it was named on the command line.
+    /// This policy with `overrides`, each of which was given at its `origin`. `preset_by_flag`: the preset was named on
+    /// the command line.
     ///
     /// # Errors
     /// Names a setting that has no effect together with the others, and what to do about it.
-    pub fn with(&self, overrides: &Overrides, preset_by_flag: bool) -> Result<Policy, Fault> {
-        let mut values = self.complete().values();
-        values.extend(overrides.iter().map(|(key, given)| (key.to_string(), given.value.clone())));
-
-        let moot = Moot { values: &values, overrides, preset_by_flag };
-        let mut given = ROWS.iter().filter_map(|row| Some((row, overrides.get(row.key)?)));
-        given.try_for_each(|(row, given)| moot.check(row, given))?;
-        Ok(Policy { choices: Choices::from_values(values).effective(), ..self.clone() })
+    pub fn with(
+        &self,
+        overrides: &Choices,
+        origin: impl Fn(&str) -> Origin,
+        preset_by_flag: bool,
+    ) -> Result<Policy, Fault> {
+        let all = overrides.or(&self.complete());
+        let moot = Moot { all: &all, overrides, origin, preset_by_flag };
+        overrides.texts().try_for_each(|(key, _)| moot.check(key))?;
+        Ok(Policy { choices: all.effective(), ..self.clone() })
     }
 
     /// With what the rules would take that are not in force.
@@ -96,9 +100,8 @@ impl Policy {
 
     /// The preset's name, followed by what differs from the preset.
     pub fn name(&self) -> String {
-        let preset = self.base.effective().values();
-        let values = self.choices.values();
-        let differs = self.choices.texts().filter(|(key, _)| values.get(*key) != preset.get(*key));
+        let preset = self.base.effective();
+        let differs = self.choices.texts().filter(|(key, value)| preset.text(key).as_ref() != Some(value));
         differs.fold(self.preset.clone(), |name, (key, value)| format!("{name}+{key}={value}"))
     }
 
@@ -134,45 +137,13 @@ impl Policy {
         }
     }
 
-    /// As the BPF side reads it, on a node with these `costs`. Parameters within their ranges cannot overflow.
+    /// As the BPF side reads it, on a node with these `costs`.
     pub fn to_bpf(&self, costs: &Costs) -> intf::cosched_policy {
-        let all = self.complete();
-        let costs = self.overlay(costs);
-        intf::cosched_policy {
-            arrival: all.arrival.map_or(0, Arrival::to_bpf),
-            gate: all.gate.map_or(0, Gate::to_bpf),
-            wait: all.wait.map_or(0, Wait::to_bpf),
-            spin: all.spin.map_or(0, Spin::to_bpf),
-            choice: all.boost_choice.map_or(0, BoostChoice::to_bpf),
-            residual_slice: all.residual_slice.map_or(0, u32::from),
-            slice_ns: ns(all.slice_us, 1000),
-            interval_ns: ns(all.interval_us, 1000),
-            h_ns: ns_of_ms(all.h_ms),
-            rate_constant_ns: ns_of_ms(all.rate_constant_ms),
-            rate_exponent: all.rate_exponent.unwrap_or_default(),
-            target_permille: all.target_fairness.map_or(0, |ratio| (ratio * 1000.0).round() as u32),
-            spin_ns: ns(all.spin_us, 1000),
-            latency_ns: ns_of_us(costs.latency_us),
-            overhead_ns: ns_of_us(costs.overhead_us),
-            switch_ns: ns_of_us(costs.switch_us),
-            recheck_ns: ns(all.recheck_ms, 1_000_000),
-            quantum_ns: ns(all.quantum_ms, 1_000_000),
-            rows: all.rows.unwrap_or_default(),
-            epochs: all.epochs.map_or(0, u32::from),
-        }
+        let Costs { latency_us, overhead_us, switch_us } = self.overlay(costs);
+        let costs = [latency_us, overhead_us, switch_us].map(Some);
+        let [latency_us, overhead_us, switch_us] = costs;
+        Choices { latency_us, overhead_us, switch_us, ..self.complete() }.to_bpf()
     }
-}
-
-fn ns(value: Option<u32>, unit_ns: u64) -> u64 {
-    u64::from(value.unwrap_or_default()) * unit_ns
-}
-
-fn ns_of_ms(ms: Option<f64>) -> i64 {
-    (ms.unwrap_or_default() * 1e6).round() as i64
-}
-
-fn ns_of_us(us: f64) -> u64 {
-    (us * 1e3).round() as u64
 }
 
 /// What `policy set` asks for, as it crosses the control socket.
@@ -189,6 +160,7 @@ pub struct PolicyChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choices::{Gate, ROWS};
     use crate::presets;
 
     const NODE: Costs = Costs { latency_us: 1.0, overhead_us: 2.0, switch_us: 3.0 };
@@ -198,8 +170,7 @@ mod tests {
     }
 
     fn change(preset: &str, toml: &str) -> Policy {
-        let overrides = choices(toml).given(|_| Origin::Flag);
-        presets::find(preset).unwrap().policy.with(&overrides, false).unwrap()
+        presets::find(preset).unwrap().policy.with(&choices(toml), |_| Origin::Flag, false).unwrap()
     }
 
     #[test]
@@ -213,11 +184,11 @@ mod tests {
 
     #[test]
     fn what_comes_to_have_an_effect_is_what_the_preset_has() {
-        let overrides = choices("arrival = 'none'\nwait = 'busy'").given(|_| Origin::Flag);
-        let idle = change("dcs", "slice_us = 5000").with(&overrides, false).unwrap();
+        let overrides = choices("arrival = 'none'\nwait = 'busy'");
+        let idle = change("dcs", "slice_us = 5000").with(&overrides, |_| Origin::Flag, false).unwrap();
         assert_eq!(idle.choices, choices("arrival = 'none'\nwait = 'busy'\nslice_us = 5000"));
-        let overrides = choices("arrival = 'demand'\nwait = 'spin'").given(|_| Origin::Flag);
-        assert_eq!(idle.with(&overrides, false).unwrap(), change("dcs", "slice_us = 5000"));
+        let overrides = choices("arrival = 'demand'\nwait = 'spin'");
+        assert_eq!(idle.with(&overrides, |_| Origin::Flag, false).unwrap(), change("dcs", "slice_us = 5000"));
     }
 
     #[test]
@@ -239,13 +210,14 @@ mod tests {
     fn a_flag_makes_a_line_moot_through_either_axis_of_a_need() {
         let dcs = presets::find("dcs").unwrap().policy;
         let line = || Origin::File { path: std::sync::Arc::new("c.toml".into()), line: 1 };
-        let mut overrides = choices("arrival = 'none'\nboost_choice = 'most-pending'").given(|_| line());
-        let fault = dcs.with(&overrides, false).unwrap_err();
+        let overrides = choices("arrival = 'none'\nboost_choice = 'most-pending'");
+        let fault = dcs.with(&overrides, |_| line(), false).unwrap_err();
         let wanted = "c.toml:1: boost_choice: it has no effect with arrival 'none' \
                       (leave it out, or choose arrival 'periodic')";
-        assert_eq!(fault.message, wanted);
-        overrides.extend(choices("wait = 'busy'").given(|_| Origin::Flag));
-        assert_eq!(dcs.with(&overrides, false).unwrap().name(), "dcs+arrival=none+wait=busy");
+        assert_eq!(fault.message(), wanted);
+        let overrides = choices("wait = 'busy'").or(&overrides);
+        let origin = |key: &str| if key == "wait" { Origin::Flag } else { line() };
+        assert_eq!(dcs.with(&overrides, origin, false).unwrap().name(), "dcs+arrival=none+wait=busy");
     }
 
     #[test]
@@ -269,7 +241,7 @@ mod tests {
             spin = 'adaptive-global'\nspin_us = 7\nrecheck_ms = 8\ninterval_us = 900\nquantum_ms = 10\nrows = 11
             slice_us = 1200\nlatency_us = 13\noverhead_us = 14\nswitch_us = 15";
         let base = choices(toml);
-        assert_eq!(base.values().len(), ROWS.len());
+        assert_eq!(base.texts().count(), ROWS.len());
         // Those that have no effect now are there too, as the rules would take them.
         let wanted = intf::cosched_policy {
             arrival: intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC,

@@ -9,9 +9,9 @@ use clap::Parser;
 use toml::Table;
 
 use crate::choices::Choices;
-use crate::given::Origin;
 use crate::policy::{Policy, PolicyChange};
 use crate::report;
+use crate::rows::Origin;
 
 /// The policy of a scheduler that was told nothing.
 pub const DEFAULT: &str = "dcs-sb";
@@ -33,28 +33,23 @@ static PRESETS: LazyLock<BTreeMap<String, Preset>> =
     LazyLock::new(|| read(SOURCE).expect("policies/presets.toml is valid: a test reads it"));
 
 fn read(source: &str) -> Result<BTreeMap<String, Preset>> {
-    let mut tables: BTreeMap<String, Table> = toml::from_str(source)?;
-    let defaults = choices(tables.remove("defaults").context("no table 'defaults'")?).context("defaults")?;
+    let tables: BTreeMap<String, Table> = toml::from_str(source)?;
     let preset = |(name, table): (String, Table)| {
-        let preset = preset(&name, table, &defaults).with_context(|| name.clone())?;
+        let preset = preset(&name, table).with_context(|| name.clone())?;
         Ok((name, preset))
     };
     tables.into_iter().map(preset).collect()
 }
 
-fn preset(name: &str, mut table: Table, defaults: &Choices) -> Result<Preset> {
+fn preset(name: &str, mut table: Table) -> Result<Preset> {
     let mut text = |key: &str| match table.remove(key) {
         Some(toml::Value::String(text)) => Ok(text),
         _ => Err(anyhow!("no {key}")),
     };
     let (summary, source) = (text("summary")?, text("source")?);
-    Ok(Preset { summary, source, policy: Policy::new(name, choices(table)?.or(defaults)) })
-}
-
-fn choices(table: Table) -> Result<Choices> {
     let choices: Choices = table.try_into()?;
     choices.check().map_err(|e| anyhow!(e))?;
-    Ok(choices)
+    Ok(Preset { summary, source, policy: Policy::new(name, choices.or(&Choices::defaults())) })
 }
 
 /// All presets, by name.
@@ -114,8 +109,7 @@ impl PolicyChange {
             None => current.clone(),
         };
         self.choices.check()?;
-        let overrides = self.choices.given(|_| Origin::Flag);
-        base.with(&overrides, self.name.is_some()).map_err(|fault| fault.message)
+        base.with(&self.choices, |_| Origin::Flag, self.name.is_some()).map_err(|fault| fault.message())
     }
 }
 
@@ -137,13 +131,12 @@ mod tests {
 
     #[test]
     fn every_preset_has_a_rule_on_each_axis_and_nothing_without_effect() {
-        let mut tables: BTreeMap<String, Table> = toml::from_str(SOURCE).unwrap();
-        let defaults = tables.remove("defaults").unwrap();
+        let tables: BTreeMap<String, Table> = toml::from_str(SOURCE).unwrap();
         for (name, table) in tables {
-            let values = all()[&name].policy.choices.values();
+            let choices = &all()[&name].policy.choices;
             // A gate that has no effect is shown all the same.
             for key in table.keys().filter(|key| !["summary", "source", "gate"].contains(&key.as_str())) {
-                assert!(values.contains_key(key), "{name}: {key} has no effect");
+                assert!(choices.text(key).is_some(), "{name}: {key} has no effect");
             }
             for axis in ["arrival", "gate", "wait"] {
                 assert!(table.contains_key(axis), "{name}: no {axis}");
@@ -151,8 +144,8 @@ mod tests {
         }
         // The costs are those of the node.
         let given = ["arrival", "gate", "wait", "latency_us", "overhead_us", "switch_us"];
-        let wanted = ROWS.iter().map(|row| row.key).filter(|key| !given.contains(key));
-        assert!(wanted.clone().all(|key| defaults.contains_key(key)) && wanted.count() == defaults.len());
+        let without = ROWS.iter().map(|row| row.key).filter(|key| Choices::defaults().text(key).is_none());
+        assert_eq!(without.collect::<Vec<_>>(), given);
     }
 
     #[test]
@@ -180,10 +173,9 @@ mod tests {
     #[test]
     fn a_file_that_is_wrong_is_no_preset() {
         for (source, wanted) in [
-            ("[x]\n", "no table 'defaults'"),
-            ("[defaults]\n[x]\nsource = 'a'\n", "x: no summary"),
-            ("[defaults]\nspin_us = 0\n", "defaults: --spin-us: 0 is out of range"),
-            ("[defaults]\n[x]\nsummary = 'a'\nsource = 'a'\nhms = 1\n", "x: unknown field `hms`"),
+            ("[x]\nsource = 'a'\n", "x: no summary"),
+            ("[x]\nsummary = 'a'\nsource = 'a'\nspin_us = 0\n", "x: --spin-us: 0 is out of range"),
+            ("[x]\nsummary = 'a'\nsource = 'a'\nhms = 1\n", "x: unknown field `hms`"),
         ] {
             let error = format!("{:#}", read(source).unwrap_err());
             assert!(error.starts_with(wanted), "{error}");

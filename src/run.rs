@@ -36,25 +36,25 @@ const RESTARTS_WITHIN: Duration = Duration::from_secs(60);
 /// One line: what is wrong with the settings, with this machine, or why the kernel has thrown it out.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let settings = Settings::from_args(args)?;
-    crate::logging::init(settings.verbose);
+    crate::logging::init(settings.values.verbose);
 
     check::require(check::root(nix::unistd::geteuid().as_raw()))?;
-    control::refuse_second_instance(&settings.control_socket)?;
-    let exporter = Exporter::bind(settings.metrics_listen)?;
+    control::refuse_second_instance(&settings.values.control_socket)?;
+    let exporter = Exporter::bind(settings.values.metrics_listen)?;
     let port = Port::bind(settings.wire.as_ref())?;
     let host = Host::new(Path::new("/"));
     host.requirements().try_for_each(check::require)?;
 
     // Before there are threads: see there. It is removed again however this ends.
-    let control = ControlSocket::bind(&settings.control_socket)?;
-    let hints = settings.hints_socket.as_deref().map(HintSocket::bind).transpose()?;
+    let control = ControlSocket::bind(&settings.values.control_socket)?;
+    let hints = settings.values.hints_socket.as_deref().map(HintSocket::bind).transpose()?;
     scx_utils::try_set_rlimit_infinity();
     privileges::settle()?;
     let (owner, requests) = Owner::new();
     let mut inbox = Inbox::new(requests);
     owner.set_loading(true);
     stop_on_signals(owner.clone())?;
-    let stats = settings.stats;
+    let stats = settings.values.stats;
     // Before the costs of messages are measured and the scheduler is loaded: that takes seconds, and a client hears so
     // at once.
     control.serve(owner.clone())?;

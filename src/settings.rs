@@ -1,28 +1,166 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Everything that `run` is told: a flag wins over the configuration file, the file over the preset.
+//!
+//! What is no choice of the policy is one row of the table below; the choices are in [`choices`].
 
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::cli::RunArgs;
-use crate::given::{Fault, Origin};
+use crate::bpf::intf::{COSCHED_MAX_JOBS, COSCHED_PREFETCH_MAX, COSCHED_WIRE_PEERS};
+use crate::choices::{self, Choices};
+use crate::config;
+use crate::gang::{self, NamedRows};
 use crate::job_by::JobBy;
-use crate::limits::MetricsListen;
-use crate::partial::Partial;
+use crate::limits::{self, MetricsListen};
 use crate::policy::{Policy, PolicyView};
-use crate::wire::settings::WireSettings;
-use crate::{config, gang, presets};
+use crate::prefetch::settings::PrefetchSettings;
+use crate::presets::{self, Preset};
+use crate::rows::{Entries, Fault, Given, Kind, Origin, Row, TEXT, Value, entries, merge, whole};
+use crate::wire::key::{self, Key};
+use crate::wire::network::Network;
+use crate::wire::settings::{Interface, WireSettings, default_node_number, once};
 
 /// Where the running scheduler is talked to.
 pub const DEFAULT_CONTROL_SOCKET: &str = "/run/scx_cosched.sock";
-/// Where metrics are served unless told otherwise: on this machine only. The ports from 9100 to 9999, which exporters
-/// have shared out among them, are all given away; this one is below those that Linux gives to clients (32768).
-pub const DEFAULT_METRICS_LISTEN: &str = "127.0.0.1:29937";
-/// How many jobs are shown under their own name unless told otherwise.
-pub const DEFAULT_JOBS_TOP: u32 = 20;
+
+/// Each row: what it is for; its key and type, and its value unless somebody gives another (empty: there is none, and
+/// the type is an Option, a list or a table); what `--help` calls its value; which values it takes; and, if there is
+/// one, the setting without which it has no effect. The loader reads it as `settings.values.KEY`.
+macro_rules! settings {
+    ($($(#[doc = $help:literal])+ $key:ident: $type:ty = $default:expr, $value:literal, $kind:expr
+       $(, with $with:ident)?;)+) => {
+        /// What is no choice of the policy.
+        #[derive(Clone, Debug)]
+        pub struct Values {
+            $($(#[doc = $help])+ pub $key: $type,)+
+        }
+
+        /// What is known of each setting that is no choice of the policy.
+        pub static ROWS: &[Row] = &[$(Row {
+            key: stringify!($key),
+            help: concat!($($help),+),
+            value: $value,
+            kind: $kind,
+            default: $default,
+            needs: &[],
+            with: concat!($(stringify!($with))?),
+            check: <$type as Value>::check,
+        }),+];
+
+        impl Values {
+            /// Those that were given, and the defaults of the rest.
+            fn read(given: &Entries) -> Result<Values, Fault> {
+                let row = |key: &str| ROWS.iter().find(|row| row.key == key).expect("every setting has a row");
+                let entries = |key| given.get(key).map_or(&[][..], Vec::as_slice);
+                Ok(Values { $($key: Value::read(row(stringify!($key)), entries(stringify!($key)))?),+ })
+            }
+
+            /// The keys whose values `new` has otherwise.
+            fn changed(&self, new: &Values) -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $(if self.$key != new.$key { keys.push(stringify!($key)); })+
+                keys
+            }
+        }
+    };
+}
+
+settings! {
+    /// The policy to start with; `policy list` shows them.
+    policy: Given<String> = presets::DEFAULT, "NAME", TEXT;
+    /// What makes two tasks members of one job: cgroup, session, process.
+    job_by: JobBy = "cgroup", "WHAT", TEXT;
+    /// What counts as a message, besides what comes by sockets and RDMA, if it wakes another task of the same job:
+    /// futex, pipe, eventfd, with commas between them. [default: nothing]
+    arrivals: Option<Arrivals> = "", "LIST", TEXT;
+    /// Gang: the row of a job, 0 to 1023, modulo --rows; JOB is its name as status shows it, and a * at the end stands
+    /// for any rest. May be given more than once; in a file it is the table gang_rows. All others are in the row of
+    /// their name's hash, which is the same on all nodes for a cgroup's path, but not for a session or process.
+    gang_rows: NamedRows = "", "JOB=ROW", Kind::Table;
+    /// A network whose nodes run this scheduler too, such as 10.1.0.0/16: epochs and what is left of slices are sent
+    /// there with TCP segments and UDP datagrams, and believed from there. May be given more than once; in a file it is
+    /// the list peers.
+    peers: Vec<Given<Network>> = "", "NET", Kind::List;
+    /// With --peer: look at packets of this interface before the stack does, by XDP, and have datagrams that leave by
+    /// it carry epochs, by tc; 'auto' is every one with a default route or one to a peer. May be given more than once;
+    /// in a file it is the list interfaces.
+    interfaces: Vec<Given<Interface>> = "", "IF", Kind::List, with peers;
+    /// With --peer: sign what is sent, and believe nothing else, by the key in this file: 32 hexadecimal digits, the
+    /// same on all nodes.
+    cluster_key: Option<PathBuf> = "", "FILE", Kind::Text(key::check_path), with peers;
+    /// With --peer: the number of this node's CPU 0 in epochs; CPU n has N + n, and no two CPUs of the cluster ought to
+    /// have the same. [default: by the host's name]
+    node_number: Option<u32> = "", "N", whole(0, 0xffff, "a whole number"), with peers;
+    /// With --peer and --cluster-key: when a task begins a slice, ask the nodes of up to N tasks that it has heard from
+    /// lately to run these if their gates allow; 0 turns it off.
+    prefetch: Given<u32> = "0", "N", whole(0, COSCHED_PREFETCH_MAX as i64, "a whole number"), with peers;
+    /// With --prefetch: the UDP port where nodes ask each other, the same on all.
+    prefetch_port: Given<u16> = "9938", "PORT", whole(1, 0xffff, "a whole number"), with peers;
+    /// Serve OpenMetrics at /metrics on ADDRESS:PORT; 'none' turns it off.
+    // On this machine only. The ports from 9100 to 9999, which exporters have shared out among them, are all given
+    // away; this one is below those that Linux gives to clients (32768).
+    metrics_listen: MetricsListen = "127.0.0.1:29937", "ADDR", TEXT;
+    /// How many jobs are shown under their own name.
+    jobs_top: u32 = "20", "N", whole(0, COSCHED_MAX_JOBS as i64, "a whole number");
+    /// Print statistics every SEC seconds.
+    stats: Option<f64> = "", "SEC", Kind::Real(limits::STATS);
+    /// Size in bytes of the debug dump after an error; 0 is the kernel's default.
+    exit_dump_len: u32 = "0", "N", whole(0, 16 << 20, "a whole number of bytes");
+    /// Show debug messages, among them those of libbpf and the verifier.
+    verbose: bool = "false", "", Kind::Switch;
+    /// Where the running scheduler is talked to.
+    control_socket: PathBuf = DEFAULT_CONTROL_SOCKET, "PATH", Kind::Text(limits::check_socket);
+    /// Hear what programs of any user say of their waits (libcosched), through the socket PATH, which all may use. The
+    /// library looks for /run/scx_cosched-hints.sock. [default: nobody is heard]
+    hints_socket: Option<PathBuf> = "", "PATH", Kind::Text(limits::check_socket);
+}
+
+/// The rows of all settings, the policy and its choices first.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    let (policy, rest) = ROWS.split_at(1);
+    policy.iter().chain(choices::ROWS).chain(rest)
+}
+
+/// `run`.
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    /// Read settings from a TOML file; its keys are these flags' names (h_ms for --h-ms). Flags win.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// The settings themselves.
+    #[command(flatten)]
+    pub flags: Flags,
+}
+
+/// What flags say of all settings.
+#[derive(Clone, Debug, Default)]
+pub struct Flags(Entries);
+
+impl Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        command.args(rows().map(Row::arg))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Flags(entries(rows(), matches)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.extend(entries(rows(), matches));
+        Ok(())
+    }
+}
 
 /// What has come of reading the configuration file again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,28 +178,12 @@ pub struct Settings {
     pub args: RunArgs,
     /// The policy to start with.
     pub policy: Policy,
-    /// What makes two tasks members of one job.
-    pub job_by: JobBy,
-    /// What else than sockets and RDMA brings messages.
-    pub arrivals: Arrivals,
     /// The rows that jobs have by name.
     pub gang_rows: gang::Rows,
     /// Epochs on the wire, if there are peers.
     pub wire: Option<WireSettings>,
-    /// Where metrics are served.
-    pub metrics_listen: MetricsListen,
-    /// How many jobs are shown under their own name.
-    pub jobs_top: usize,
-    /// Print statistics every so many seconds.
-    pub stats: Option<f64>,
-    /// Size of the debug dump after an error, bytes; 0 is the kernel's default.
-    pub exit_dump_len: u32,
-    /// Show debug messages.
-    pub verbose: bool,
-    /// Where the running scheduler is talked to.
-    pub control_socket: PathBuf,
-    /// Where programs ask to be heard, if they may.
-    pub hints_socket: Option<PathBuf>,
+    /// All others.
+    pub values: Values,
 }
 
 impl Settings {
@@ -70,11 +192,22 @@ impl Settings {
     /// # Errors
     /// One line that names the flag, or file and line, and what it takes.
     pub fn from_args(args: &RunArgs) -> Result<Settings> {
-        let file = match &args.config {
-            Some(path) => config::read(path)?,
-            None => Partial::default(),
-        };
-        Settings::from_partial(args, args.partial()?.or(file))
+        let file = args.config.as_deref().map(|path| config::read(path, rows())).transpose()?.unwrap_or_default();
+        // A flag does not hide that the file names a policy which there is not.
+        preset(&Values::read(&file).map_err(Fault::into_error)?)?;
+        let given = merge(file, args.flags.0.clone());
+        let values = Values::read(&given).map_err(Fault::into_error)?;
+        let choices = Choices::read(&given).map_err(Fault::into_error)?;
+
+        let origin = |key: &str| given[key][0].origin.clone();
+        let by_flag = values.policy.origin == Origin::Flag;
+        let policy = preset(&values)?.policy.with(&choices, origin, by_flag).map_err(Fault::into_error)?;
+        let gang_rows = gang::Rows::new(&values.gang_rows, values.job_by).map_err(Fault::into_error)?;
+        let wire = wire(&values)?;
+        if wire.is_none() {
+            refuse_without_peers(&given).map_err(Fault::into_error)?;
+        }
+        Ok(Settings { args: args.clone(), policy, gang_rows, wire, values })
     }
 
     /// Reads the same configuration file again, under the same flags.
@@ -90,52 +223,38 @@ impl Settings {
 
     /// The keys whose values `new` has otherwise, but for those of the policy.
     pub fn changed(&self, new: &Settings) -> Vec<String> {
-        let changed = [
-            ("job_by", self.job_by != new.job_by),
-            ("arrivals", self.arrivals != new.arrivals),
-            ("gang_rows", self.gang_rows != new.gang_rows),
-            ("peers and what goes with them", self.wire != new.wire),
-            ("metrics_listen", self.metrics_listen != new.metrics_listen),
-            ("jobs_top", self.jobs_top != new.jobs_top),
-            ("stats", self.stats != new.stats),
-            ("exit_dump_len", self.exit_dump_len != new.exit_dump_len),
-            ("verbose", self.verbose != new.verbose),
-            ("control_socket", self.control_socket != new.control_socket),
-            ("hints_socket", self.hints_socket != new.hints_socket),
-        ];
-        changed.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_string()).collect()
+        let key = |settings: &Settings| settings.wire.as_ref().and_then(|wire| wire.key);
+        let mut keys = self.values.changed(&new.values);
+        // The file may have another key under the same name.
+        if key(self) != key(new) && !keys.contains(&"cluster_key") {
+            keys.push("cluster_key");
+        }
+        keys.into_iter().filter(|key| *key != "policy").map(String::from).collect()
     }
+}
 
-    fn from_partial(args: &RunArgs, given: Partial) -> Result<Settings> {
-        let (name, by_flag) = match &given.policy {
-            Some(policy) => (policy.value.as_str(), policy.origin == Origin::Flag),
-            None => (presets::DEFAULT, false),
-        };
-        let preset = presets::find(name).map_err(|unknown| match &given.policy {
-            Some(policy) => policy.fault("policy", unknown).into_error(),
-            None => anyhow!(unknown),
-        })?;
-        let policy = preset.policy.with(&given.overrides, by_flag).map_err(Fault::into_error)?;
-        let job_by = given.job_by.unwrap_or(JobBy::Cgroup);
-        let gang_rows = gang::Rows::new(&given.gang_rows, job_by).map_err(Fault::into_error)?;
-        let wire = WireSettings::new(&given.wire)?;
+fn preset(given: &Values) -> Result<Preset> {
+    presets::find(&given.policy.value).map_err(|unknown| given.policy.fault(unknown).into_error())
+}
 
-        Ok(Settings {
-            args: args.clone(),
-            policy,
-            job_by,
-            arrivals: given.arrivals.unwrap_or_default(),
-            gang_rows,
-            wire,
-            metrics_listen: given
-                .metrics_listen
-                .unwrap_or_else(|| DEFAULT_METRICS_LISTEN.parse().expect("the default is an address")),
-            jobs_top: given.jobs_top.unwrap_or(DEFAULT_JOBS_TOP) as usize,
-            stats: given.stats,
-            exit_dump_len: given.exit_dump_len.unwrap_or(0),
-            verbose: given.verbose.unwrap_or(false),
-            control_socket: given.control_socket.unwrap_or_else(|| DEFAULT_CONTROL_SOCKET.into()),
-            hints_socket: given.hints_socket,
-        })
+/// Epochs on the wire, if there is a peer.
+fn wire(given: &Values) -> Result<Option<WireSettings>> {
+    let peers = once(&given.peers).map_err(Fault::into_error)?;
+    let interfaces = once(&given.interfaces).map_err(Fault::into_error)?;
+    let Some(first) = given.peers.first() else { return Ok(None) };
+    if peers.len() > COSCHED_WIRE_PEERS as usize {
+        let message = format!("there are more than {COSCHED_WIRE_PEERS} (give larger networks)");
+        return Err(first.fault(message).into_error());
     }
+    let has_key = given.cluster_key.is_some();
+    let prefetch = PrefetchSettings::new(&given.prefetch, &given.prefetch_port, has_key).map_err(Fault::into_error)?;
+    let key = given.cluster_key.as_deref().map(Key::read).transpose().map_err(|e| anyhow!(e))?;
+    let node_number = given.node_number.unwrap_or_else(default_node_number);
+    Ok(Some(WireSettings { peers, interfaces, key, node_number, prefetch }))
+}
+
+fn refuse_without_peers(given: &Entries) -> Result<(), Fault> {
+    let message = "it has no effect without a peer (leave it out, or name the peers' networks with --peer)";
+    let first = ROWS.iter().filter(|row| row.with == "peers").find_map(|row| given.get(row.key));
+    first.map_or(Ok(()), |entries| Err(entries[0].fault(message)))
 }

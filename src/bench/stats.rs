@@ -3,7 +3,6 @@
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use statrs::statistics::{Data, OrderStatistics};
 
 use super::protocol::NodeReport;
 use super::worker::Report;
@@ -109,18 +108,31 @@ pub struct Spread {
 impl Spread {
     /// Of nothing all is 0.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Spread {
-        let values: Vec<f64> = values.into_iter().collect();
-        let n = values.len();
-        let Some(min) = values.iter().copied().reduce(f64::min) else { return Spread::default() };
-        let max = values.iter().copied().fold(min, f64::max);
-        let mut data = Data::new(values);
-        Spread { median: data.median(), min, max, q1: data.lower_quartile(), q3: data.upper_quartile(), n }
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        let [min, .., max] = sorted[..] else {
+            let only = sorted.first().copied().unwrap_or_default();
+            return Spread { median: only, min: only, max: only, q1: only, q3: only, n: sorted.len() };
+        };
+        let n = sorted.len();
+        let median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
+        Spread { median, min, max, q1: quantile(&sorted, 0.25), q3: quantile(&sorted, 0.75), n }
     }
 
     /// The range over the median; 0 where there is nothing to differ.
     pub fn range_ratio(&self) -> f64 {
         if self.median > 0.0 { (self.max - self.min) / self.median } else { 0.0 }
     }
+}
+
+/// The value below which `part` of a distribution lies, estimated from two `sorted` values or more: definition 8 of
+/// Hyndman and Fan (1996), which they recommend since its median is unbiased whatever the distribution is.
+fn quantile(sorted: &[f64], part: f64) -> f64 {
+    let n = sorted.len();
+    let rank = ((n as f64 + 1.0 / 3.0) * part + 1.0 / 3.0).clamp(1.0, n as f64);
+    let below = (rank as usize).min(n - 1);
+    let (low, high) = (sorted[below - 1], sorted[below]);
+    low + (rank - below as f64) * (high - low)
 }
 
 #[cfg(test)]
@@ -149,6 +161,28 @@ pub mod tests {
         assert_eq!((spread.median, spread.min, spread.max), (8.0, 1.0, 15.0));
         assert!((4.0..=4.5).contains(&spread.q1) && (11.5..=12.0).contains(&spread.q3), "{spread:?}");
         assert_eq!(spread.range_ratio(), 14.0 / 8.0);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_others() {
+        // The values that the tests of the crate statrs have from R (type 8) and Math.NET, and its examples.
+        let sorted = [-3.0, -1.0, -0.5, 0.0, 0.2, 1.0, 4.0, 5.0, 6.0, 10.0];
+        for (part, wanted) in [
+            (0.01, -3.0),
+            (0.2, -4.0 / 5.0),
+            (0.325, -37.0 / 240.0),
+            (0.52, 287.0 / 375.0),
+            (0.7, 137.0 / 30.0),
+            (0.99, 10.0),
+        ] {
+            let is = quantile(&sorted, part);
+            assert!((is - wanted).abs() < 1e-12, "{part}: {is} is not {wanted}");
+        }
+        let spread = Spread::of([2.0, 1.0, 3.0, 4.0]);
+        assert!((spread.q1 - 1.416_666_666_666_666).abs() < 1e-12, "{spread:?}");
+        assert!((spread.q3 - 3.583_333_333_333_333_3).abs() < 1e-12, "{spread:?}");
+        let Spread { q1, median, q3, .. } = Spread::of([7.0]);
+        assert_eq!((q1, median, q3), (7.0, 7.0, 7.0));
     }
 
     #[test]

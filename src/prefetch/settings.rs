@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What prefetching is told.
 
-use crate::bpf::intf;
-use crate::given::{Fault, Given};
-use crate::limits::Range;
-
-/// How many correspondents of a task are asked for when its slice begins.
-pub const CORRESPONDENTS: Range<u32> = Range::new(0, intf::COSCHED_PREFETCH_MAX, "a whole number");
-/// A port of UDP.
-pub const PORT: Range<u16> = Range::new(1, u16::MAX, "a whole number");
-/// The port unless told otherwise.
-pub const DEFAULT_PORT: u16 = 9938;
+use crate::rows::{Fault, Given, Origin};
 
 /// Everything that prefetching needs besides what epochs on the wire do, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +17,16 @@ impl PrefetchSettings {
     ///
     /// # Errors
     /// Names a setting that has no effect without the other, or lacks the key.
-    pub fn new(
-        wanted: Option<&Given<u32>>,
-        port: Option<&Given<u16>>,
-        has_key: bool,
-    ) -> Result<Option<PrefetchSettings>, Fault> {
-        let Some(wanted) = wanted.filter(|wanted| wanted.value > 0) else {
+    pub fn new(wanted: &Given<u32>, port: &Given<u16>, has_key: bool) -> Result<Option<PrefetchSettings>, Fault> {
+        if wanted.value == 0 {
             let message = "it has no effect without --prefetch (leave it out, or give --prefetch 1 to 8)";
-            return port.map_or(Ok(None), |port| Err(port.fault("prefetch_port", message)));
-        };
+            return if port.origin == Origin::Default { Ok(None) } else { Err(port.fault(message)) };
+        }
         if !has_key {
             let message =
                 "nobody believes what is not signed (leave it out, or name the cluster's key with --cluster-key)";
-            return Err(wanted.fault("prefetch", message));
+            return Err(wanted.fault(message));
         }
-        let port = port.map_or(DEFAULT_PORT, |port| port.value);
-        Ok(Some(PrefetchSettings { correspondents: wanted.value, port }))
+        Ok(Some(PrefetchSettings { correspondents: wanted.value, port: port.value }))
     }
 }

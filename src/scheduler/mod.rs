@@ -91,8 +91,8 @@ impl Session {
             started: Instant::now(),
             kernel: host.kernel(),
             past: Totals::default(),
-            top: TopJobs::new(settings.jobs_top),
-            owners: Owners::new(settings.job_by, host.cgroup_root()),
+            top: TopJobs::new(settings.values.jobs_top as usize),
+            owners: Owners::new(settings.values.job_by, host.cgroup_root()),
             runs: 0,
             wire: settings.wire.as_ref().and_then(|wire| wire::load(wire, host.cgroup_root().as_deref())),
             port,
@@ -117,9 +117,9 @@ impl Session {
     fn start(&self) -> Start {
         Start {
             policy: self.policy.to_bpf(&self.costs.costs),
-            job_by: self.settings.job_by.to_bpf(),
-            arrivals: self.settings.arrivals.to_bpf(),
-            exit_dump_len: self.settings.exit_dump_len,
+            job_by: self.settings.values.job_by.to_bpf(),
+            arrivals: self.settings.values.arrivals.unwrap_or_default().to_bpf(),
+            exit_dump_len: self.settings.values.exit_dump_len,
             // Without the programs on the wire it is not known who is a peer.
             prefetch: self.port.as_ref().filter(|_| self.wire.is_some()).map_or(0, Port::correspondents),
             quiet: self.runs > 0,
@@ -172,7 +172,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         let skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
         let mut scheduler = Scheduler {
             struct_ops: None,
-            hooks: Hooks::of(skel.object(), session.settings.arrivals.any()),
+            hooks: Hooks::of(skel.object(), session.settings.values.arrivals.unwrap_or_default().any()),
             module_hooks: ModuleHooks::default(),
             gang: Gang::new(session.settings.gang_rows.clone()),
             tap: Tap::default(),

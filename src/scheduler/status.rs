@@ -36,7 +36,7 @@ impl Scheduler<'_, '_> {
             starting: self.struct_ops.is_none(),
             policy: self.session.policy.view(),
             costs: self.session.policy.costs(&self.session.costs),
-            job_by: self.session.settings.job_by,
+            job_by: self.session.settings.values.job_by,
             limits_not_kept,
             hooks: self.hook_states(),
             memory,
@@ -50,7 +50,7 @@ impl Scheduler<'_, '_> {
             arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
             gang_skew: GangSkew::of(&totals),
             prefetch: self.prefetch.as_ref().and(self.session.port.as_ref()).map(Port::view),
-            hinted: self.session.settings.hints_socket.as_ref().map(|_| self.hinted()),
+            hinted: self.session.settings.values.hints_socket.as_ref().map(|_| self.hinted()),
             jobs,
         })
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::unistd::geteuid;
 
@@ -14,15 +14,15 @@ use crate::bpf::intf;
 /// A key file is a line. Anything larger is some other file, named by mistake.
 const KEY_FILE_MAX: u64 = 4096;
 
-/// Reads the path of a key file.
+/// Whether a text can be the path of a key file.
 ///
 /// # Errors
 /// If there is none.
-pub fn key_path(text: &str) -> std::result::Result<PathBuf, String> {
-    if text.is_empty() {
-        return Err("it takes the path of a file with 32 hexadecimal digits".into());
+pub fn check_path(text: &str) -> std::result::Result<(), String> {
+    match text.is_empty() {
+        true => Err("it takes the path of a file with 32 hexadecimal digits".into()),
+        false => Ok(()),
     }
-    Ok(text.into())
 }
 
 /// Of a cluster without a key, as the C side takes it.

@@ -5,6 +5,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use crate::rows::Scalar;
+
 /// A network whose nodes are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Network {
@@ -43,6 +45,8 @@ fn masked(address: Ipv6Addr, prefix: u32) -> Ipv6Addr {
     let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
     (u128::from(address) & mask).into()
 }
+
+impl Scalar for Network {}
 
 impl FromStr for Network {
     type Err = String;
