@@ -2,6 +2,7 @@
 # cpu.max holds as it does under the kernel's own scheduler: alone and beside others, nested, on several CPUs at once, with a
 # burst, for a job that is boosted, and as soon as it is changed. And a task whose group may run next to nothing runs all the
 # same, before the kernel loses its patience.
+# Needs Linux 6.17: earlier ones do not tell a scheduler of cpu.max
 . "$(dirname -- "$0")/../case.sh"
 
 root=/sys/fs/cgroup
