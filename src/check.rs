@@ -111,7 +111,7 @@ impl Host {
             "sched_ext",
             Level::Missing,
             format!("kernel {} cannot load schedulers", self.kernel()),
-            "use Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT=y",
+            "use Linux 6.16 or newer with CONFIG_SCHED_CLASS_EXT=y",
         )
     }
 
