@@ -6,7 +6,7 @@
 #ifndef COSCHED_SWITCH_BPF_H
 #define COSCHED_SWITCH_BPF_H
 
-/* Has @p been settled at @now already? One that loses its CPU is, in ops.dispatch() and in ops.stopping(). */
+/* Has @p been settled at @now already? If it loses its CPU, ops.dispatch() does so just before ops.stopping(). */
 static bool is_settled_up(const struct task_struct *p, const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
 {
 	return p->se.sum_exec_runtime == tctx->charged_ns && cctx->shares.at_ns == now &&

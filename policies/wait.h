@@ -4,7 +4,7 @@
  *
  *	busy		what its program has it do: it polls on, or it sleeps
  *	spin		one that would sleep spins before (wait_spin.h)
- *	spin-block	and one that polls leaves the CPU after its spin time, until a message comes (Zhang 2.4.1)
+ *	spin-block	and a task that polls leaves the CPU after its spin time, until a message comes (Zhang 2.4.1)
  *	spin-yield	one that polls lets all others on its CPU go first instead, and is put back where it was when its
  *			turn comes (Zhang 2.4.2)
  *

@@ -47,8 +47,7 @@ macro_rules! choices {
 
             /// Those among `given`.
             pub fn read(given: &Entries) -> Result<Choices, Fault> {
-                let entries = |key| given.get(key).map_or(&[][..], Vec::as_slice);
-                Ok(Choices { $($key: Value::read(row(stringify!($key)), entries(stringify!($key)))?),+ })
+                Ok(Choices { $($key: row(stringify!($key)).value(given)?),+ })
             }
 
             /// These, and where they say nothing, `other`.
@@ -97,11 +96,11 @@ choices! {
     epochs: bool = Some(false), "BOOL", Kind::Truth, [BOOSTS, COMBINES] => epochs: u32::from;
     /// Demand, periodic: whether a boost lasts no longer than what is left of the sender's slice: true, false.
     residual_slice: bool = Some(false), "BOOL", Kind::Truth, [ARRIVES] => residual_slice: u32::from;
-    /// Whom the periodic boost, and a task that yields, put first: round-robin, next-pending, most-pending,
+    /// Which task the periodic boost, and a task that yields, put first: round-robin, next-pending, most-pending,
     /// longest-waiting.
     boost_choice: BoostChoice = Some(BoostChoice::RoundRobin), "RULE", TEXT, [CHOOSES] => choice: BoostChoice::to_bpf;
     /// What a receive does that finds nothing: busy (what the program has it do), spin (before it sleeps), spin-block
-    /// (and one that polls leaves the CPU), spin-yield (or lets others go first).
+    /// (and a task that polls leaves the CPU), spin-yield (or it lets others go first).
     wait: Wait = None, "RULE", TEXT, [] => wait: Wait::to_bpf;
     /// For how long it spins: immediate (not at all), fixed, baseline, conditional, adaptive-local, adaptive-global.
     spin: Spin = Some(Spin::Fixed), "RULE", TEXT, [SPINS] => spin: Spin::to_bpf;
@@ -109,7 +108,7 @@ choices! {
     spin_us: u32 = Some(200), "US", whole(1, 10_000, "a whole number of us"), [SPINS, FIXED] => spin_ns: ns_of_us;
     /// Spin-block: how long a task that polled stays off the CPU at most, in ms.
     recheck_ms: u32 = Some(50), "MS", whole(1, 1000, "a whole number of ms"), [PARKS] => recheck_ns: whole_ms;
-    /// How often a CPU looks for whom to boost and who polls in vain, in us.
+    /// How often a CPU looks which task to boost, and which one polls in vain, in us.
     interval_us: u32 = Some(1000), "US", whole(100, 100_000, "a whole number of us"), [PULSES] => interval_ns: ns_of_us;
     /// Gang, beat: how long a turn is, in ms.
     quantum_ms: u32 = Some(100), "MS", whole(1, 60_000, "a whole number of ms"), [TURNS] => quantum_ns: whole_ms;

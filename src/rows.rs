@@ -202,6 +202,14 @@ impl Row {
         Fault { what: what.to_string(), name, origin: origin.clone() }
     }
 
+    /// The setting's value among `given`.
+    ///
+    /// # Errors
+    /// Names the first text that it does not take.
+    pub fn value<T: Value>(&'static self, given: &Entries) -> Result<T, Fault> {
+        T::read(self, given.get(self.key).map_or(&[], Vec::as_slice))
+    }
+
     /// Reads a value.
     ///
     /// # Errors
@@ -250,7 +258,7 @@ impl<T: Scalar> Value for Option<T> {
     }
 }
 
-/// Of one with a default, it is to be known whether it was given.
+/// A setting with a default of which it matters whether it was given.
 impl<T: Scalar> Value for Given<T> {
     fn read(row: &'static Row, entries: &[Given<String>]) -> Result<Self, Fault> {
         let (text, origin) = entries.last().map_or((row.default, &Origin::Default), |e| (&e.value, &e.origin));

@@ -55,8 +55,7 @@ macro_rules! settings {
             /// Those that were given, and the defaults of the rest.
             fn read(given: &Entries) -> Result<Values, Fault> {
                 let row = |key: &str| ROWS.iter().find(|row| row.key == key).expect("every setting has a row");
-                let entries = |key| given.get(key).map_or(&[][..], Vec::as_slice);
-                Ok(Values { $($key: Value::read(row(stringify!($key)), entries(stringify!($key)))?),+ })
+                Ok(Values { $($key: row(stringify!($key)).value(given)?),+ })
             }
 
             /// The keys whose values `new` has otherwise.

@@ -8,17 +8,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::docs::{code_of, pages};
+use common::docs::{code_of, pages, read};
 use scx_cosched::sim::paper::markdown::COLUMNS;
 
 const WORDS: usize = 900;
 
 /// Pages that the simulator writes. Their tables have a column for each column of a paper's, and their claims are rows.
 const BY_THE_SIMULATOR: [&str; 2] = ["docs/reproduction.md", "docs/scale.md"];
-
-fn read(path: impl AsRef<Path>) -> String {
-    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()))
-}
 
 #[test]
 fn the_readme_is_short() {

@@ -7,11 +7,11 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
-use common::docs::{Code, code_of, pages};
+use common::docs::{Code, code_of, files_below, pages, read};
 use scx_cosched::cli::Cli;
 
 /// Made of the command line itself.
@@ -119,16 +119,6 @@ fn all_flags(command: &clap::Command) -> BTreeSet<String> {
     own.chain(command.get_subcommands().flat_map(all_flags)).collect()
 }
 
-fn read(path: impl AsRef<Path>) -> String {
-    String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
-}
-
-/// All files below `dir`.
-fn files_below(dir: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files_below(path.to_str().unwrap()) } else { vec![path] }).collect()
-}
-
 /// What is wrong with flags that stand alone: they are those of a command, or of a script.
 fn wrong_flags(words: &[String], leaves: &[Vec<String>], scripts: &str) -> Option<String> {
     let flags: Vec<&String> = words.iter().filter(|word| word.starts_with("--")).collect();
@@ -217,8 +207,7 @@ fn is_shell(code: &Code) -> bool {
 #[test]
 fn every_command_has_the_form_that_it_takes() {
     let leaves = leaves(&Cli::command(), &[]);
-    let scripts: String =
-        files_below("tests/vm").iter().map(read).collect::<String>() + &read("tests/vm/bench-policies");
+    let scripts: String = files_below("tests/vm").iter().map(read).collect();
     let (mut seen, mut faults) = (0, Vec::new());
     for code in code().iter().filter(|code| is_shell(code)) {
         for words in commands(&code.text) {

@@ -71,7 +71,7 @@ impl Run {
         Run { slices, both }
     }
 
-    /// Of nine runs that whose nodes run the job at once for the median time.
+    /// The run, of nine, in which both nodes run the job for the median time.
     fn median(preset: &str) -> Run {
         let mut runs: Vec<Run> = (1..=9).map(|seed| Run::of(preset, seed)).collect();
         runs.sort_by_key(Run::both_ns);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! No function of the kernel's part and of the rules has more than 50 lines.
 
-use std::{fs, path::Path};
+mod common;
+
+use common::docs::{files_below, read};
 
 const MOST: usize = 50;
 
@@ -19,17 +21,11 @@ fn functions(code: &str) -> Vec<(String, usize)> {
 #[test]
 fn functions_are_short() {
     let mut seen = 0;
-    for directory in ["bpf", "policies"] {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
-        for entry in fs::read_dir(&directory).unwrap() {
-            let path = entry.unwrap().path();
-            if !path.extension().is_some_and(|extension| extension == "h" || extension == "c") {
-                continue;
-            }
-            for (name, lines) in functions(&fs::read_to_string(&path).unwrap()) {
-                assert!(lines <= MOST, "{}: '{name}' has {lines} lines", path.display());
-                seen += 1;
-            }
+    let files = ["bpf", "policies"].into_iter().flat_map(files_below);
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "h" || extension == "c")) {
+        for (name, lines) in functions(&read(&path)) {
+            assert!(lines <= MOST, "{}: '{name}' has {lines} lines", path.display());
+            seen += 1;
         }
     }
     assert!(seen > 300, "only {seen} functions were found");

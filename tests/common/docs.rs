@@ -4,7 +4,18 @@
 #![allow(dead_code)]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The text of a file.
+pub fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()))
+}
+
+/// All files below `dir`.
+pub fn files_below(dir: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(path.to_str().unwrap()) } else { vec![path] }).collect()
+}
 
 /// All pages that people write or read: those in the top directory and in docs/.
 pub fn pages() -> Vec<PathBuf> {

@@ -9,7 +9,7 @@ const TABLES: &str = "How the tables are read: our copy names the rows with no m
 
 const TRANSPOSE: &str = "TRANSPOSE is what is farthest off, from g = 400 us to 5 ms and the more the larger v is, and it is the spin at reads that makes it so, S = 2 CS (6.1). With g = 1 ms, v = 1.5 g and spins by hand, \
     1520 us at barriers and 400, 1600 and 4000 us at reads, it is 2.6, 1.4 and 1.4 times slower than coscheduling; with 400 us at barriers and 400, 600 and 800 us at reads, 2.5, 2.1 and 1.7. In 400 us 5.3% of the \
-    reads get no answer, in 1600 us 0.5%. A phase has 32 of them one after the other, so four of five phases have one that sleeps, or one of seven; whoever reads from the sleeper comes to wait as well, a third of the barriers fail, \
+    reads get no answer, in 1600 us 0.5%. A phase has 32 of them one after the other, so in four of five phases a process sleeps, or in one of seven; the processes that read from it come to wait as well, a third of the barriers fail, \
     and CPUs idle for 11% of the time (39% with what the adaptive rule learns then) although each has three jobs. It goes with the number of reads and of jobs: 1.5 with 8 processes, 1.8 with 16, 3.7 with 64; 1.0 with one job, 2.3 with two. \
     Figure 7 has a partner late by 2 CS at most. Here one that returns from a barrier goes behind its equals, and they may spin at a barrier of their own; that this is what makes it late was not traced. If it goes before them, all find together (Figure 5), and Figure 4 is lost. \
     Tried besides, in two runs (3.1; the oracle 2.6): clocks that tick together 2.5 (1.5), `--spread-roots` 4.8 (3.3), and 3500 iterations instead of 1000, which are the paper's 10 s (2.8).";

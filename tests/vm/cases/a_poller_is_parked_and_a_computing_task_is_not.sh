@@ -79,10 +79,10 @@ has_many() {
 longest=100
 start --policy sb --recheck-ms 1000
 for wait in spin-block spin-yield; do
-	# Who yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of 4 ms; later if it is
-	# outside of its calls half of the time, as this recv0 and select0 are. How much later depends on where in their round
-	# ticks find them: they had 1 to 33% in twenty tries, and have half of the CPU if nothing finds them. Who yields
-	# had 27 to 45%.
+	# A task that yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of 4 ms;
+	# later if it is outside of its calls half of the time, as this recv0 and select0 are. How much later depends on where
+	# in their round ticks find them: they had 1 to 33% in twenty tries, and have half of the CPU if nothing finds them. A
+	# task that yields had 27 to 45%.
 	kinds=(udp4/poll0 tcp6/poll0)
 	if [[ $wait == spin-block ]]; then most=10 kinds+=(stream/select0 tcp4/recv0); else most=48; fi
 	declare -A later=([stream/select0]=40 [tcp4/recv0]=40)
