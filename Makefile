@@ -128,7 +128,7 @@ package-test: package
 	tests/package
 
 install: build
-	install -D -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/scx_cosched
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(binary) $(binary)-bench $(binary)-sim
 	install -D -m 644 hints/cosched.h $(DESTDIR)$(PREFIX)/include/cosched.h
 	install -D -m 755 $(out)/libcosched.so.0 $(DESTDIR)$(PREFIX)/lib/libcosched.so.0
 	ln -sf libcosched.so.0 $(DESTDIR)$(PREFIX)/lib/libcosched.so

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate_to};
 use scx_cosched::cli::Cli;
 
@@ -19,9 +19,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     for dir in [&manuals, &completions] {
         fs::create_dir_all(dir)?;
     }
-    clap_mangen::generate_to(Cli::command(), &manuals)?;
+    clap_mangen::generate_to(command_line(), &manuals)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        generate_to(shell, &mut Cli::command(), "scx_cosched", &completions)?;
+        generate_to(shell, &mut command_line(), "scx_cosched", &completions)?;
     }
     Ok(())
+}
+
+/// That of the program together with those of the programs beside it.
+fn command_line() -> Command {
+    let command = Cli::command().mut_subcommand("bench", |_| cosched_bench::BenchArgs::command());
+    command.mut_subcommand("sim", |_| cosched_sim::cli::SimArgs::command())
 }

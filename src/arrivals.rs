@@ -3,8 +3,8 @@
 
 use std::str::FromStr;
 
-use crate::bpf::intf;
-use crate::rows::Scalar;
+use cosched_rules::intf;
+use cosched_rules::rows::Scalar;
 
 /// A set of them; by default nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

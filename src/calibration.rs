@@ -36,12 +36,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use cosched_rules::costs::Costs;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_timerslack;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
-use serde::{Deserialize, Serialize};
 
 /// For this long each of the three ways is tried.
 const BUDGET: Duration = Duration::from_millis(150);
@@ -59,35 +59,18 @@ const NO_PANIC: &str = "a measurement does not panic";
 
 type Working<T> = JoinHandle<Result<T>>;
 
-/// What messages and switches cost on this node, us: parameters of the LogP model, and W.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Costs {
-    /// L: from the end of a send to the time when the message can be received; 0 to W. A node with one CPU has 0:
-    /// there a message has arrived when its send returns.
-    pub latency_us: f64,
-    /// o: CPU time to send or to receive a message; more than 0.
-    pub overhead_us: f64,
-    /// W: from a message's arrival until the task that slept for it runs; at least 0.05.
-    pub switch_us: f64,
+/// What follows from the time of a round trip in one thread, between two that spin and between two that sleep.
+fn from_round_trips(alone_us: f64, spinning_us: f64, sleeping_us: f64) -> Costs {
+    // More latency than a switch takes would mean that the two that spin never ran at the same time.
+    let spinning_us = spinning_us.min(f64::midpoint(alone_us, sleeping_us)).max(alone_us);
+    let latency_us = (spinning_us - alone_us) / 2.0;
+    let switch_us = ((sleeping_us - spinning_us) / 2.0).max(LEAST_SWITCH_US);
+    Costs { latency_us, overhead_us: alone_us / 4.0, switch_us }
 }
 
-impl Costs {
-    /// What messages and switches may cost on any node.
-    pub const ASSUMED: Costs = Costs { latency_us: 20.0, overhead_us: 5.0, switch_us: 10.0 };
-
-    /// What follows from the time of a round trip in one thread, between two that spin and between two that sleep.
-    fn from_round_trips(alone_us: f64, spinning_us: f64, sleeping_us: f64) -> Costs {
-        // More latency than a switch takes would mean that the two that spin never ran at the same time.
-        let spinning_us = spinning_us.min(f64::midpoint(alone_us, sleeping_us)).max(alone_us);
-        let latency_us = (spinning_us - alone_us) / 2.0;
-        let switch_us = ((sleeping_us - spinning_us) / 2.0).max(LEAST_SWITCH_US);
-        Costs { latency_us, overhead_us: alone_us / 4.0, switch_us }
-    }
-
-    /// What follows, on one CPU, from a round trip in one thread and the time that a task takes to wake.
-    fn on_one_cpu(alone_us: f64, wake_us: f64) -> Costs {
-        Costs { latency_us: 0.0, overhead_us: alone_us / 4.0, switch_us: wake_us.max(LEAST_SWITCH_US) }
-    }
+/// What follows, on one CPU, from a round trip in one thread and the time that a task takes to wake.
+fn on_one_cpu(alone_us: f64, wake_us: f64) -> Costs {
+    Costs { latency_us: 0.0, overhead_us: alone_us / 4.0, switch_us: wake_us.max(LEAST_SWITCH_US) }
 }
 
 /// Measures the costs on the CPUs that the caller may use, in about half a second.
@@ -109,11 +92,11 @@ fn measure_on(cpus: &[usize]) -> Result<Costs> {
     let alone_us = alone_us(cpu)?;
     let Some(&other) = others.last() else {
         let _competitor = Competitor::start(cpu)?;
-        return Ok(Costs::on_one_cpu(alone_us, wake_us(cpu)?));
+        return Ok(on_one_cpu(alone_us, wake_us(cpu)?));
     };
     let spinning_us = pair_us(cpu, other, true)?;
     let _competitors = [Competitor::start(cpu)?, Competitor::start(other)?];
-    Ok(Costs::from_round_trips(alone_us, spinning_us, pair_us(cpu, other, false)?))
+    Ok(from_round_trips(alone_us, spinning_us, pair_us(cpu, other, false)?))
 }
 
 /// A round trip between the two ends of one thread.
@@ -305,14 +288,14 @@ mod tests {
 
     #[test]
     fn costs_follow_from_round_trips() {
-        let costs = Costs::from_round_trips(8.0, 10.0, 16.0);
+        let costs = from_round_trips(8.0, 10.0, 16.0);
         assert_eq!(costs, Costs { latency_us: 1.0, overhead_us: 2.0, switch_us: 3.0 });
         let of = |spinning_us| {
-            let Costs { latency_us, switch_us, .. } = Costs::from_round_trips(8.0, spinning_us, 14.0);
+            let Costs { latency_us, switch_us, .. } = from_round_trips(8.0, spinning_us, 14.0);
             (latency_us, switch_us)
         };
         assert_eq!([7.0, 10.0, 40_000.0].map(of), [(0.0, 3.0), (1.0, 2.0), (1.5, 1.5)]);
-        assert_eq!(Costs::from_round_trips(8.0, 8.0, 7.0).switch_us, LEAST_SWITCH_US);
+        assert_eq!(from_round_trips(8.0, 8.0, 7.0).switch_us, LEAST_SWITCH_US);
     }
 
     #[test]

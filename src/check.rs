@@ -14,11 +14,12 @@ use libbpf_rs::Btf;
 use libbpf_rs::btf::types::Struct;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
-use crate::bpf::{BpfSkelBuilder, intf};
+use crate::bpf::BpfSkelBuilder;
 use crate::cli::CheckArgs;
 use crate::cpu_max::{self, Unkept};
 use crate::hooks::{self, Hook};
 use crate::settings::DEFAULT_CONTROL_SOCKET;
+use cosched_rules::intf;
 
 /// How a question was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Id, Parser, Subcommand};
 
-use crate::bench::BenchArgs;
-use crate::choices::Choices;
 use crate::limits;
+use crate::recommend;
 pub use crate::settings::RunArgs;
-use crate::sim::cli::SimArgs;
 use crate::trace::event::{JobPattern, Wanted};
-use crate::{recommend, report};
+use cosched_rules::choices::Choices;
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
 /// receiver, so that the processes of a parallel job run at the same time on all nodes.
@@ -62,10 +59,20 @@ pub enum Command {
     Trace(TraceArgs),
     /// Say what this kernel has and lacks; fail if the scheduler cannot run.
     Check(CheckArgs),
-    /// Programs that measure a scheduler.
-    Bench(BenchArgs),
-    /// Simulate the rules on many nodes.
-    Sim(SimArgs),
+    /// Measure what a parallel job gets beside busy competitors, by the program scx_cosched-bench.
+    #[command(disable_help_flag = true)]
+    Bench(Passed),
+    /// Simulate the rules on many nodes, by the program scx_cosched-sim.
+    #[command(disable_help_flag = true)]
+    Sim(Passed),
+}
+
+/// What a program beside this one is told.
+#[derive(Args, Debug)]
+pub struct Passed {
+    /// Its command and flags.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
 }
 
 /// `policy`.
@@ -168,35 +175,6 @@ pub struct SetArgs {
     /// Where and how to ask.
     #[command(flatten)]
     pub client: ClientArgs,
-}
-
-impl Cli {
-    /// Parses the command line of this process.
-    ///
-    /// # Errors
-    /// The exit code, after help, version or one line about what is wrong has been printed.
-    pub fn from_command_line() -> std::result::Result<Cli, ExitCode> {
-        Cli::try_parse().map_err(|error| match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                let _ = error.print();
-                ExitCode::SUCCESS
-            }
-            _ => report::error(&report::usage(one_line(&error))),
-        })
-    }
-}
-
-/// What clap says over several lines, in one, with what to do about it.
-fn one_line(error: &clap::Error) -> String {
-    let what = report::what_is_wrong(error);
-    match error.get(ContextKind::SuggestedSubcommand).or_else(|| error.get(ContextKind::SuggestedArg)) {
-        Some(suggestion) => format!("{what} (did you mean {suggestion}? --help shows all)"),
-        None if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "no command (--help shows all)".into()
-        }
-        None if error.kind() == ErrorKind::ValueValidation => what,
-        None => format!("{what} (--help shows what it takes)"),
-    }
 }
 
 #[cfg(test)]

@@ -11,26 +11,20 @@ use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use serde::Serialize;
 
-use crate::calibration::Costs;
 use crate::cli::{ClientArgs, ListArgs, Look, RecommendArgs, SetArgs};
 use crate::control::{self, Question};
 use crate::hints::Hinted;
 use crate::jobs::JobView;
-use crate::policy::{CostsView, PolicyChange, PolicyView};
 use crate::prefetch::PrefetchView;
 use crate::recommend::{self, Advice, Confidence, Figures};
 use crate::settings::{DEFAULT_CONTROL_SOCKET, Reloaded};
 use crate::snapshot::{GangSkew, Runnable, Snapshot};
-use crate::{presets, report};
+use cosched_rules::costs::Costs;
+use cosched_rules::policy::{CostsView, PolicyChange, PolicyView};
+use cosched_rules::{presets, report};
 
 /// Between two looks at what is runnable.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-
-/// For programs whose output somebody may pipe into `head`: end without a word when it closes the pipe.
-pub fn die_quietly_on_closed_pipe() {
-    // SAFETY: sets a signal to its default before there are threads.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-}
 
 /// Where the running scheduler is talked to.
 pub fn socket(args: &ClientArgs) -> &Path {

@@ -25,8 +25,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use crate::report;
-use crate::rows::{Entries, Given, Kind, Origin, Row};
+use cosched_rules::report;
+use cosched_rules::rows::{Entries, Given, Kind, Origin, Row};
 
 /// A configuration file is a page or two. Anything larger is some other file, named by mistake.
 const SIZE_MAX: u64 = 1 << 20;

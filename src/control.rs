@@ -19,12 +19,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::policy::PolicyChange;
 use crate::privileges;
 use crate::requests::Owner;
 use crate::socket_file::{self, SocketFile};
 use crate::trace::event::Wanted;
 use crate::trace::tap::Client;
+use cosched_rules::policy::PolicyChange;
 
 /// A line has at most this many bytes, its end included. A snapshot with all jobs is longer: it is an
 /// answer, which only the scheduler writes.

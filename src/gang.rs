@@ -17,20 +17,22 @@ use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 use log::warn;
 
-use crate::bpf::intf::COSCHED_JOB_OTHER;
-use crate::choices::Arrival;
 use crate::job_by::JobBy;
-use crate::limits::Range;
 use crate::owners::Owners;
-use crate::policy::Policy;
-use crate::rows::{Fault, Given, Origin, Row, Value};
+use cosched_rules::choices::Arrival;
+use cosched_rules::intf::COSCHED_JOB_OTHER;
+use cosched_rules::policy::Policy;
+use cosched_rules::range::Range;
+use cosched_rules::rows::{Fault, Given, Origin, Row, Value};
 
 /// The rows that a job can be given. Those beyond the policy's rows wrap round.
 const ROW: Range<u32> = Range::new(0, 1023, "a whole number");
 /// How often to look for jobs that have come or gone.
 const INTERVAL: Duration = Duration::from_secs(1);
+
 /// Rows by the names of jobs, as somebody gave them.
-pub type NamedRows = BTreeMap<String, Given<u32>>;
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NamedRows(BTreeMap<String, Given<u32>>);
 
 /// Reads JOB=ROW. The name of a job may have an equals sign in it, the row has none.
 ///
@@ -57,7 +59,7 @@ fn check_name(name: &str) -> Result<(), String> {
 /// A flag gives each job once; it wins over the file.
 impl Value for NamedRows {
     fn read(setting: &'static Row, entries: &[Given<String>]) -> Result<NamedRows, Fault> {
-        let mut rows = NamedRows::new();
+        let mut rows = BTreeMap::new();
         for entry in entries {
             let (name, row) = parse_flag(&entry.value).map_err(|what| entry.fault(what))?;
             let before = rows.insert(name.clone(), Given { value: row, origin: entry.origin.clone(), row: setting });
@@ -65,7 +67,7 @@ impl Value for NamedRows {
                 return Err(entry.fault(format!("'{name}' is given twice (give each job one row)")));
             }
         }
-        Ok(rows)
+        Ok(NamedRows(rows))
     }
 }
 
@@ -84,7 +86,7 @@ impl Rows {
             JobBy::Session => ("session:", "session"),
             JobBy::Process => ("process:", "process"),
         };
-        for (name, row) in given {
+        for (name, row) in &given.0 {
             let stem = name.strip_suffix('*');
             if !name.starts_with(start) && !stem.is_some_and(|stem| start.starts_with(stem)) {
                 let message =
@@ -92,7 +94,7 @@ impl Rows {
                 return Err(row.fault(message));
             }
         }
-        Ok(Rows(given.iter().map(|(name, row)| (name.clone(), row.value)).collect()))
+        Ok(Rows(given.0.iter().map(|(name, row)| (name.clone(), row.value)).collect()))
     }
 
     /// The row that the job called `name` was given. Of several names that match, the longest counts.
@@ -196,7 +198,8 @@ mod tests {
     use libbpf_rs::libbpf_sys::bpf_map_create_opts;
     use libbpf_rs::{MapHandle, MapType};
 
-    use crate::{presets, settings};
+    use crate::settings;
+    use cosched_rules::presets;
 
     fn rows(given: &[(&str, u32)], job_by: JobBy) -> Result<Rows, String> {
         let setting = settings::rows().find(|row| row.key == "gang_rows").unwrap();

@@ -15,7 +15,7 @@ use libbpf_rs::{AsRawLibbpf, Btf, Iter, IterOpts, Link, Object, OpenObject, Prog
 use log::warn;
 use serde::{Deserialize, Serialize};
 
-use crate::report::one_line;
+use cosched_rules::report::one_line;
 
 /// The hook that observes only if `--arrivals` asks for it: it is called at every wake-up on the machine.
 const ON_REQUEST: &str = "on_waking";

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bpf::intf;
-use crate::rows::Scalar;
+use cosched_rules::intf;
+use cosched_rules::rows::Scalar;
 
 /// What makes two tasks members of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

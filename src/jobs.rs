@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bpf::intf::COSCHED_JOB_OTHER;
 use crate::totals::JobTotals;
+use cosched_rules::intf::COSCHED_JOB_OTHER;
 
 /// A job outside the list replaces one on it when it has used this many quarters of that one's CPU time.
 const LEAD_QUARTERS: u64 = 5;

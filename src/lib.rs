@@ -7,10 +7,8 @@
 //!
 //! | what the program is told | |
 //! |---|---|
-//! | [`rows`], [`limits`] | what is known of a setting, and what follows from it; ranges |
-//! | [`axes`], [`choices`] | the rules on each axis; the table of all that a policy is made of |
-//! | [`policy`], [`presets`] | a rule on each axis with parameters, and the papers' names for some of them |
-//! | [`settings`] | the table of all other settings; flags over file over preset, checked as a whole |
+//! | [`cosched_rules`] | the rules, what a policy is made of, and what is known of a setting |
+//! | [`settings`], [`limits`] | the table of all other settings; flags over file over preset, checked as a whole |
 //! | [`cli`], [`config`] | the commands, and the TOML file with the flags' names as keys |
 //!
 //! | what it does | |
@@ -41,19 +39,14 @@
 //!
 //! | what it is made of | |
 //! |---|---|
-//! | [`bpf`], [`native`] | the C side: shapes, skeleton, and the rules as native functions |
-//! | [`bench`] | the programs that measure it |
-//! | [`sim`] | the simulator: the same rules on more nodes than there are |
-//! | [`report`], [`logging`] | one line for each error and each message |
+//! | [`bpf`] | the skeleton of the C side |
+//! | [`logging`] | one line for each message |
 #![warn(missing_docs)]
 
 pub mod arrivals;
-pub mod axes;
-pub mod bench;
 pub mod bpf;
 pub mod calibration;
 pub mod check;
-pub mod choices;
 pub mod cli;
 pub mod commands;
 pub mod config;
@@ -72,30 +65,20 @@ pub mod logging;
 pub mod metrics;
 pub mod modules;
 pub mod monitor;
-pub mod native;
 pub mod owners;
-pub mod policy;
 pub mod prefetch;
-pub mod presets;
 pub mod privileges;
 pub mod process;
 pub mod recommend;
-pub mod report;
 pub mod requests;
-pub mod rows;
 pub mod run;
 pub mod scheduler;
 pub mod service;
 pub mod settings;
-pub mod sim;
 pub mod snapshot;
 pub mod socket_file;
 pub mod totals;
 pub mod trace;
 pub mod wire;
 
-/// The name of the program, in messages and in the socket's path.
-pub const NAME: &str = "scx_cosched";
-
-/// The version of the program.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub use cosched_rules::{NAME, VERSION};

@@ -11,10 +11,11 @@ use log::warn;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{NR_CPU_IDS, Topology, scx_ops_load, scx_ops_open};
 
-use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, intf, types};
-use crate::report::one_line;
+use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
 use crate::wire::Wire;
 use crate::{cpu_max, hooks};
+use cosched_rules::intf;
+use cosched_rules::report::one_line;
 
 /// What the scheduler has to know before it starts.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Parses the command line and hands over to the library.
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command as Program, ExitCode};
 
-use anyhow::Result;
+use anyhow::{Context, Error, Result};
+use cosched_rules::{NAME, report};
 use scx_cosched::cli::{Cli, Command, PolicyCommand};
-use scx_cosched::{bench, check, commands, monitor, report, run, sim, trace};
+use scx_cosched::{check, commands, monitor, run, trace};
 
 fn main() -> ExitCode {
-    let cli = match Cli::from_command_line() {
+    let cli = match report::command_line() {
         Ok(cli) => cli,
         Err(code) => return code,
     };
@@ -18,7 +21,7 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<ExitCode> {
     let prints = cli.help_stats || cli.monitor.is_some();
     if prints || !matches!(cli.command, None | Some(Command::Run(_) | Command::Bench(_))) {
-        commands::die_quietly_on_closed_pipe();
+        report::die_quietly_on_closed_pipe();
     }
     match cli.command {
         None if cli.help_stats => monitor::describe(),
@@ -34,7 +37,17 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Policy(PolicyCommand::Show(args))) => commands::policy_show(&args),
         Some(Command::Policy(PolicyCommand::Set(args))) => commands::policy_set(&args),
         Some(Command::Trace(args)) => trace::run(&args),
-        Some(Command::Bench(args)) => bench::run(args),
-        Some(Command::Sim(args)) => sim::run(&args),
+        Some(Command::Bench(passed)) => Err(become_program("bench", &passed.args)),
+        Some(Command::Sim(passed)) => Err(become_program("sim", &passed.args)),
     }
+}
+
+/// Goes on as the program `scx_cosched-NAME` that is beside this one; returns only if there is none.
+fn become_program(name: &str, args: &[OsString]) -> Error {
+    let program = match std::env::current_exe().context("cannot find this program") {
+        Ok(this) => this.with_file_name(format!("{NAME}-{name}")),
+        Err(error) => return error,
+    };
+    let error = Program::new(&program).args(args).exec();
+    Error::new(error).context(format!("cannot run {}, which comes with {NAME}", program.display()))
 }

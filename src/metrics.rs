@@ -13,12 +13,12 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::choices::ROWS;
 use crate::jobs::JobView;
-use crate::native;
-use crate::policy::PolicyView;
 use crate::process::ProcessView;
 use crate::snapshot::Snapshot;
+use cosched_rules::choices::ROWS;
+use cosched_rules::native;
+use cosched_rules::policy::PolicyView;
 
 /// The content type of [`openmetrics`].
 pub const OPENMETRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -25,7 +25,7 @@ use log::{info, warn};
 
 use crate::bpf;
 use crate::hooks::{Hook, HookStates};
-use crate::report::one_line;
+use cosched_rules::report::one_line;
 
 /// Every program that uses RDMA in user space uses this module.
 const GATE: &str = "ib_uverbs";

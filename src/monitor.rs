@@ -12,10 +12,10 @@ use anyhow::{Context, Result, anyhow};
 use scx_stats::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::native;
 use crate::privileges;
 use crate::requests::Owner;
 use crate::snapshot::Snapshot;
+use cosched_rules::native;
 
 /// Where scx tools look for the server of the running scheduler.
 const STATS_SOCKET: &str = "/var/run/scx/root/stats";

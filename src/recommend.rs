@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::jobs::{JobView, OTHER};
-use crate::limits::Range;
 use crate::snapshot::{Runnable, Snapshot};
+use cosched_rules::range::Range;
 
 /// For how long to watch, s.
 pub const SECONDS: Range<f64> = Range::new(0.1, 3600.0, "a number of seconds");
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    use crate::presets;
+    use cosched_rules::presets;
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 
 use crate::hints::{Change, Done};
-use crate::policy::{PolicyChange, PolicyView};
 use crate::settings::Reloaded;
 use crate::snapshot::Snapshot;
 use crate::trace::tap::{Client, Opened};
+use cosched_rules::policy::{PolicyChange, PolicyView};
 
 /// How long to wait for an answer. Loading the scheduler again, when the kernel asks for it, takes a second
 /// or two, and requests wait meanwhile.

@@ -17,13 +17,13 @@ use crate::control::{self, ControlSocket};
 use crate::exporter::Exporter;
 use crate::hints::server::HintSocket;
 use crate::monitor;
-use crate::policy::PolicyView;
 use crate::prefetch::Port;
 use crate::privileges;
 use crate::requests::{Inbox, Owner};
 use crate::scheduler::{Ending, Session};
 use crate::service;
 use crate::settings::Settings;
+use cosched_rules::policy::PolicyView;
 
 /// How many runs in a row may end in a restart: a kernel that asks for more is not helped by it.
 const RESTARTS_MAX: usize = 100;

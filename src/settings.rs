@@ -10,19 +10,19 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::bpf::intf::{COSCHED_MAX_JOBS, COSCHED_PREFETCH_MAX, COSCHED_WIRE_PEERS};
-use crate::choices::{self, Choices};
 use crate::config;
 use crate::gang::{self, NamedRows};
 use crate::job_by::JobBy;
 use crate::limits::{self, MetricsListen};
-use crate::policy::{Policy, PolicyView};
 use crate::prefetch::settings::PrefetchSettings;
-use crate::presets::{self, Preset};
-use crate::rows::{Entries, Fault, Given, Kind, Origin, Row, TEXT, Value, entries, merge, whole};
 use crate::wire::key::{self, Key};
 use crate::wire::network::Network;
 use crate::wire::settings::{Interface, WireSettings, default_node_number, once};
+use cosched_rules::choices::{self, Choices};
+use cosched_rules::intf::{COSCHED_MAX_JOBS, COSCHED_PREFETCH_MAX, COSCHED_WIRE_PEERS};
+use cosched_rules::policy::{Policy, PolicyView};
+use cosched_rules::presets::{self, Preset};
+use cosched_rules::rows::{Entries, Fault, Given, Kind, Origin, Row, TEXT, Value, entries, merge, whole};
 
 /// Where the running scheduler is talked to.
 pub const DEFAULT_CONTROL_SOCKET: &str = "/run/scx_cosched.sock";

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bpf::intf::cosched_counter_COSCHED_COUNTER_rows;
 use crate::hints::Hinted;
 use crate::hooks::HookStates;
 use crate::job_by::JobBy;
 use crate::jobs::JobView;
 use crate::kernel_events::KernelEvents;
-use crate::native;
-use crate::policy::{CostsView, PolicyView};
 use crate::prefetch::PrefetchView;
 use crate::process::ProcessView;
 use crate::totals::Totals;
+use cosched_rules::intf::cosched_counter_COSCHED_COUNTER_rows;
+use cosched_rules::native;
+use cosched_rules::policy::{CostsView, PolicyView};
 
 /// One moment of the running scheduler. Counters count from the start of the program, over restarts that
 /// the kernel asked for.

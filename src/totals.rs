@@ -7,9 +7,9 @@ use anyhow::{Context, Result, anyhow};
 use libbpf_rs::{MapCore, MapFlags};
 use nix::sched::sched_getcpu;
 
-use crate::bpf::intf::{COSCHED_JOB_OTHER, COSCHED_LATENCY_BUCKETS, cosched_cpu_stats, cosched_job_stats};
 use crate::bpf::types::cpu_ctx;
-use crate::native;
+use cosched_rules::intf::{COSCHED_JOB_OTHER, COSCHED_LATENCY_BUCKETS, cosched_cpu_stats, cosched_job_stats};
+use cosched_rules::native;
 
 /// What one job has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,14 +4,14 @@
 //!
 //! The gate is asked by a small model of one CPU: common/one_cpu.rs.
 
+use cosched_rules::intf::{COSCHED_WINDOW_CREDIT, COSCHED_WINDOW_STEP_NS, COSCHED_WINDOW_STEPS};
+use cosched_rules::native;
 use one_cpu::{Cpu, State};
 use proptest::prelude::*;
 use rules::{
     AUTO, IDLE, MS, POLICY, any_demand, any_policy, any_u64, cosched_demand, cosched_policy, cosched_window, grants,
     reason,
 };
-use scx_cosched::bpf::intf::{COSCHED_WINDOW_CREDIT, COSCHED_WINDOW_STEP_NS, COSCHED_WINDOW_STEPS};
-use scx_cosched::native;
 
 #[path = "common/one_cpu.rs"]
 mod one_cpu;

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use common::flags::{File, Lines, List, Need, SETTINGS, Setting, Switch, commands, flags_of};
 use common::refusals::{Config, accepts, error_of_config, refuses, refuses_config};
 use common::{error_of, fake_scheduler, needs_root, serve};
-use scx_cosched::presets;
+use cosched_rules::presets;
 
 #[test]
 fn every_flag_has_a_row() {

@@ -25,6 +25,20 @@ fn a_trace_that_cannot_be_written_is_named() {
 }
 
 #[test]
+fn a_program_that_should_be_beside_it_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let alone = dir.path().join("scx_cosched");
+    fs::copy(env!("CARGO_BIN_EXE_scx_cosched"), &alone).unwrap();
+    for command in ["sim", "bench"] {
+        let output = Command::new(&alone).args([command, "--help"]).output().unwrap();
+        let (stderr, path) = (String::from_utf8_lossy(&output.stderr), alone.display());
+        let expected = format!("scx_cosched: error: cannot run {path}-{command}, which comes with scx_cosched: ");
+        assert!(stderr.starts_with(&expected) && stderr.lines().count() == 1, "{stderr}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
+#[test]
 fn somebody_who_is_not_root_is_told() {
     needs_root();
     let output = Command::new(env!("CARGO_BIN_EXE_scx_cosched")).arg("run").uid(65534).gid(65534).output();

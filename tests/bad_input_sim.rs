@@ -6,9 +6,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use clap::CommandFactory;
+use common::docs::command_line;
 use common::error_of;
-use scx_cosched::cli::Cli;
 
 mod common;
 
@@ -123,7 +122,7 @@ fn refuses_of(command: &str, args: &[&str], code: i32, wanted: &[&str]) {
 
 #[test]
 fn every_flag_has_a_row() {
-    let command = Cli::command();
+    let command = command_line();
     for (name, _, rows) in COMMANDS {
         let sim = command.find_subcommand("sim").and_then(|sim| sim.find_subcommand(name)).unwrap();
         let flags: BTreeSet<&str> = sim.get_arguments().filter_map(|arg| arg.get_long()).collect();

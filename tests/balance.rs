@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Claim: a busy CPU takes a task from a CPU that has had one task more for a while, and from no other.
 
+use cosched_rules::intf::{FAIR_MEAN_SHIFT, FAIR_WEIGHT_DEFAULT};
+use cosched_rules::native::{self, NEW_PRESENCE, move_pays};
 use proptest::prelude::*;
-use scx_cosched::bpf::intf::{FAIR_MEAN_SHIFT, FAIR_WEIGHT_DEFAULT};
-use scx_cosched::native::{self, NEW_PRESENCE, move_pays};
 
 /// A task of nice level 0.
 const TASK: u32 = FAIR_WEIGHT_DEFAULT;

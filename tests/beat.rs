@@ -3,13 +3,13 @@
 //! job that wins where it has least wins on all of its nodes, what messages carry becomes common, and a peer that lies
 //! moves clocks and shares by no more than `policies/beat.h` says.
 
-use proptest::prelude::*;
-use rules::{BEAT, MS, POLICY, cosched_policy};
-use scx_cosched::bpf::intf::{
+use cosched_rules::intf::{
     BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_LEAD_TURNS, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS, BEAT_STEPS,
     cosched_beat_job as Job, cosched_beat_news as News,
 };
-use scx_cosched::native::*;
+use cosched_rules::native::*;
+use proptest::prelude::*;
+use rules::{BEAT, MS, POLICY, cosched_policy};
 
 #[path = "common/rules.rs"]
 mod rules;
@@ -410,7 +410,7 @@ proptest! {
         tai_ns: u64, heard_ns: u64,
     ) {
         let policy = cosched_policy { quantum_ns, ..BEATS };
-        let mut clock = scx_cosched::bpf::intf::cosched_beat_clock { ahead_ns, stepped_ns, turn };
+        let mut clock = cosched_rules::intf::cosched_beat_clock { ahead_ns, stepped_ns, turn };
         beat_clock_turn(&mut clock, &policy, tai_ns);
         let before = clock.ahead_ns;
         let moved = beat_clock_hear(&mut clock, &policy, tai_ns, heard_ns);

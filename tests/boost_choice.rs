@@ -2,15 +2,15 @@
 //! Claim: the periodic boost, and a task that yields, choose whom their rule says: round robin from the current task,
 //! those with a message for the receive that they are in before those that are in none (Zhang 2.4.4).
 
-use proptest::prelude::*;
-use rules::cosched_candidate;
-use scx_cosched::bpf::intf::{
+use cosched_rules::intf::{
     cosched_choice_COSCHED_CHOICE_LONGEST_WAITING as LONGEST_WAITING,
     cosched_choice_COSCHED_CHOICE_MOST_PENDING as MOST_PENDING,
     cosched_choice_COSCHED_CHOICE_NEXT_PENDING as NEXT_PENDING,
     cosched_choice_COSCHED_CHOICE_ROUND_ROBIN as ROUND_ROBIN, cosched_choice_COSCHED_NR_CHOICES as NR_CHOICES,
 };
-use scx_cosched::native::{self, choice_prefers, choice_rank};
+use cosched_rules::native::{self, choice_prefers, choice_rank};
+use proptest::prelude::*;
+use rules::cosched_candidate;
 
 #[path = "common/rules.rs"]
 mod rules;

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use cosched_rules::native;
 use differential::assert_alike;
 use random::Random;
 use rules::{cosched_candidate, cosched_demand, cosched_policy, cosched_wait_history, cosched_window};
-use scx_cosched::native;
 
 #[path = "common/differential.rs"]
 mod differential;

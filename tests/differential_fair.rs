@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use cosched_rules::intf::{cosched_loan, cosched_order, cosched_place, cosched_presence, cosched_share_clock};
+use cosched_rules::native;
 use differential::assert_alike;
 use random::Random;
 use rules::{cosched_demand, cosched_policy};
-use scx_cosched::bpf::intf::{cosched_loan, cosched_order, cosched_place, cosched_presence, cosched_share_clock};
-use scx_cosched::native;
 
 #[path = "common/differential.rs"]
 mod differential;

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use cosched_rules::intf::{cosched_limit, cosched_portion};
+use cosched_rules::native;
 use differential::assert_alike;
 use random::Random;
-use scx_cosched::bpf::intf::{cosched_limit, cosched_portion};
-use scx_cosched::native;
 
 #[path = "common/differential.rs"]
 mod differential;

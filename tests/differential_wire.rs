@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use cosched_rules::intf::{cosched_prefetch, cosched_wire_flow, cosched_wire_key, cosched_wire_message};
+use cosched_rules::native::{self, PREFETCH_LENGTH};
 use differential::assert_alike;
 use random::Random;
-use scx_cosched::bpf::intf::{cosched_prefetch, cosched_wire_flow, cosched_wire_key, cosched_wire_message};
-use scx_cosched::native::{self, PREFETCH_LENGTH};
 
 #[path = "common/differential.rs"]
 mod differential;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::docs::{code_of, pages, read};
-use scx_cosched::sim::paper::markdown::COLUMNS;
+use cosched_sim::paper::markdown::COLUMNS;
 
 const WORDS: usize = 900;
 
@@ -126,14 +126,14 @@ fn names_of(text: &str) -> BTreeSet<String> {
 fn the_architecture_names_every_file_and_none_else() {
     let page = read("docs/architecture.md");
     let of = |dir: &str| -> &str {
-        let is_its = |part: &&str| part.lines().next().is_some_and(|title| title.ends_with(dir));
+        let is_its = |part: &&str| part.lines().next().is_some_and(|title| title.ends_with(&format!(": {dir}")));
         page.split("\n## ").find(is_its).unwrap_or_else(|| panic!("no section on {dir}"))
     };
-    for dir in ["src/", "bpf/", "policies/"] {
+    for dir in ["src/", "crates/rules/src/", "bpf/", "policies/"] {
         assert_eq!(names_of(of(dir)), names_in(dir), "named (left) and there (right) in {dir}");
     }
     let named = names_of(&page);
-    let places = ["", "src/", "bpf/", "policies/"];
+    let places = ["", "src/", "crates/rules/src/", "bpf/", "policies/"];
     for name in &named {
         assert!(places.iter().any(|place| Path::new(&format!("{place}{name}")).exists()), "there is no {name}");
     }

@@ -10,9 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
-use common::docs::{Code, code_of, files_below, pages, read};
-use scx_cosched::cli::Cli;
+use common::docs::{Code, code_of, command_line, files_below, pages, read};
 
 /// Made of the command line itself.
 const GENERATED: &str = "docs/reference.md";
@@ -96,7 +94,7 @@ fn wrong(args: &[String], is_part: bool) -> Option<String> {
     let value = args.last().filter(|word| is_flag(word)).map(|_| "N".to_string());
     let lines = filled(args).into_iter().chain(filled(&args.iter().cloned().chain(value).collect::<Vec<_>>()));
     for line in lines {
-        match Cli::try_parse_from([&["scx_cosched".to_string()], &line[..]].concat()) {
+        match command_line().try_get_matches_from([&["scx_cosched".to_string()], &line[..]].concat()) {
             Ok(_) => return None,
             Err(e) if e.kind() == ErrorKind::DisplayHelp || (is_part && lacks(e.kind())) => return None,
             Err(e) => _ = first.get_or_insert(e.to_string()),
@@ -123,11 +121,11 @@ fn all_flags(command: &clap::Command) -> BTreeSet<String> {
 fn wrong_flags(words: &[String], leaves: &[Vec<String>], scripts: &str) -> Option<String> {
     let flags: Vec<&String> = words.iter().filter(|word| word.starts_with("--")).collect();
     let has_all = |leaf: &&Vec<String>| {
-        let command = leaf.iter().fold(Cli::command(), |command, name| command.find_subcommand(name).unwrap().clone());
+        let command = leaf.iter().fold(command_line(), |command, name| command.find_subcommand(name).unwrap().clone());
         let known = all_flags(&command);
         flags.iter().all(|flag| known.contains(flag.trim_start_matches('-')))
     };
-    let alone = words.len() == 1 && all_flags(&Cli::command()).contains(words[0].trim_start_matches('-'));
+    let alone = words.len() == 1 && all_flags(&command_line()).contains(words[0].trim_start_matches('-'));
     let is_known = alone
         || leaves.iter().filter(has_all).any(|leaf| wrong(&[leaf, words].concat(), true).is_none())
         || wrong(words, true).is_none()
@@ -206,7 +204,7 @@ fn is_shell(code: &Code) -> bool {
 
 #[test]
 fn every_command_has_the_form_that_it_takes() {
-    let leaves = leaves(&Cli::command(), &[]);
+    let leaves = leaves(&command_line(), &[]);
     let scripts: String = files_below("tests/vm").iter().map(read).collect();
     let (mut seen, mut faults) = (0, Vec::new());
     for code in code().iter().filter(|code| is_shell(code)) {
@@ -226,7 +224,7 @@ fn every_command_has_the_form_that_it_takes() {
 fn every_command_of_the_program_is_run_by_a_test() {
     let tests: String =
         files_below("tests").iter().filter(|path| !path.starts_with("tests/docs_commands.rs")).map(read).collect();
-    let leaves = leaves(&Cli::command(), &[]);
+    let leaves = leaves(&command_line(), &[]);
     let blocks = code().into_iter().filter(|code| code.language.as_deref() == Some("sh"));
     let lines: Vec<Vec<String>> = blocks.flat_map(|code| commands(&code.text)).collect();
     let used: BTreeSet<&Vec<String>> = lines
@@ -243,7 +241,7 @@ fn every_command_of_the_program_is_run_by_a_test() {
 
 #[test]
 fn a_command_that_is_wrong_is_found() {
-    let leaves = leaves(&Cli::command(), &[]);
+    let leaves = leaves(&command_line(), &[]);
     let wrong = |line: &str, is_part| wrong_command(&commands(line)[0], is_part, &leaves, "--from-a-script");
     for line in [
         "sudo scx_cosched policy set dcs --h-ms sixty",

@@ -7,13 +7,13 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 
-use clap::{Arg, Command, CommandFactory};
-use common::docs::is_committed;
+use clap::{Arg, Command};
+use common::docs::{command_line, is_committed};
 use common::{scx_cosched, snapshot};
-use scx_cosched::axes::AXES;
-use scx_cosched::cli::Cli;
-use scx_cosched::sim::paper::markdown::wrap;
-use scx_cosched::{metrics, presets};
+use cosched_rules::axes::AXES;
+use cosched_rules::presets;
+use cosched_sim::paper::markdown::wrap;
+use scx_cosched::metrics;
 use serde_json::{Map, Value};
 
 const HEAD: &str = "<!-- Made of the code by `make docs`: change the code, not this page. -->\n\n";
@@ -133,7 +133,7 @@ fn choices(command: &Command) -> Vec<&Arg> {
 }
 
 fn flags_page() -> String {
-    let mut command = Cli::command();
+    let mut command = command_line();
     command.build();
     let choices = choices(&command);
     assert!(choices.len() > 10, "run and policy set share hardly any flag");

@@ -7,12 +7,12 @@ mod common;
 use std::fmt::Write;
 
 use common::docs::is_committed;
-use scx_cosched::calibration;
-use scx_cosched::presets;
-use scx_cosched::sim::shared::program::{Pattern, Program, Receiver};
-use scx_cosched::sim::shared::slices::{Slice, slices};
-use scx_cosched::sim::shared::uneven::Uneven;
-use scx_cosched::sim::shared::{Costs, Faults, Setup};
+use cosched_rules::costs;
+use cosched_rules::presets;
+use cosched_sim::shared::program::{Pattern, Program, Receiver};
+use cosched_sim::shared::slices::{Slice, slices};
+use cosched_sim::shared::uneven::Uneven;
+use cosched_sim::shared::{Costs, Faults, Setup};
 
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
@@ -21,7 +21,7 @@ const WARMUP: u64 = 5000 * MS;
 const SHOWN: u64 = 1000 * MS;
 const COMPETITORS: u32 = 4;
 /// Costs of a message and of a switch, in us: `sim shared` has the same by default.
-const COSTS: calibration::Costs = calibration::Costs { latency_us: 20.0, overhead_us: 5.0, switch_us: 10.0 };
+const COSTS: costs::Costs = costs::Costs { latency_us: 20.0, overhead_us: 5.0, switch_us: 10.0 };
 
 const LEFT: f64 = 70.0;
 const WIDTH: f64 = 800.0;

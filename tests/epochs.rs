@@ -2,12 +2,12 @@
 //! Claim: with epochs nodes go from job to job together and do not go back for the messages of those that stayed
 //! behind (thesis 3.3): a count of spontaneous switches, whose low bits tell apart nodes that have counted equally far.
 
+use cosched_rules::native::{epoch_adopt, epoch_next};
 use proptest::prelude::*;
 use rules::{
     ALWAYS, AUTO, EPOCHS, EQUALIZING, GATES, IDLE, MS, POLICY, any_demand, any_policy, cosched_demand, cosched_policy,
     grants, reason,
 };
-use scx_cosched::native::{epoch_adopt, epoch_next};
 
 #[path = "common/rules.rs"]
 mod rules;

@@ -4,12 +4,12 @@
 //!
 //! The order of one CPU, which does what bpf/fair.bpf.h does with the same rules.
 
+use cosched_rules::intf::{FAIR_LEAST_SLICE_NS, FAIR_MEAN_SHIFT, FAIR_PRESENCE_NS, FAIR_ROUND_NS, FAIR_WAIT_NS};
+use cosched_rules::intf::{FAIR_WEIGHT_SHIFT, FAIR_WEIGHT_UNIT, cosched_order, cosched_place};
+use cosched_rules::native::{self, NEW_ORDER, NEW_PLACE, NEW_PRESENCE};
+use cosched_sim::policy::NOTHING;
 use random::Random;
 use rules::cosched_policy;
-use scx_cosched::bpf::intf::{FAIR_LEAST_SLICE_NS, FAIR_MEAN_SHIFT, FAIR_PRESENCE_NS, FAIR_ROUND_NS, FAIR_WAIT_NS};
-use scx_cosched::bpf::intf::{FAIR_WEIGHT_SHIFT, FAIR_WEIGHT_UNIT, cosched_order, cosched_place};
-use scx_cosched::native::{self, NEW_ORDER, NEW_PLACE, NEW_PRESENCE};
-use scx_cosched::sim::policy::NOTHING;
 
 #[path = "common/random.rs"]
 mod random;

@@ -2,9 +2,9 @@
 //! Claim: the rows of the gang's matrix take turns by the clock alone, each for a quantum, on all nodes at once, and
 //! jobs that nobody has given a row spread over all of them (Zhang 2.2).
 
+use cosched_rules::native::{gang_rest_ns, gang_row_at, gang_row_of};
 use proptest::prelude::*;
 use rules::{MS, POLICY, SEC, cosched_policy};
-use scx_cosched::native::{gang_rest_ns, gang_row_at, gang_row_of};
 
 #[path = "common/rules.rs"]
 mod rules;

@@ -2,9 +2,9 @@
 //! Claim: a gate changes its answer at the very ns where its definition does, and at the ends of what numbers can hold it
 //! denies rather than wraps.
 
+use cosched_rules::native;
 use proptest::prelude::*;
 use rules::{AUTO, EQUALIZING, IDLE, POLICY, RATE, cosched_demand, cosched_policy, grants, reason};
-use scx_cosched::native;
 
 #[path = "common/rules.rs"]
 mod rules;

@@ -2,13 +2,13 @@
 //! Claim: the gates decide as the papers say, for the papers' examples, a boost lasts no longer than its gate
 //! stays open, and for no input do they wrap, crash or turn "never" into "always".
 
+use cosched_rules::native;
 use proptest::prelude::*;
 use rules::{
     ALWAYS, AUTO, BUSY, COSCHED_SCALE_SHIFT, DEMAND, EPOCHS, EQUAL_WEIGHTS, EQUALIZING, GANG, GATES, IDLE, NONE,
     PERIODIC, POLICY, RATE, SPIN_BLOCK, SPIN_YIELD, any_demand, any_policy, cosched_demand, cosched_policy, grants,
     reason,
 };
-use scx_cosched::native;
 
 #[path = "common/rules.rs"]
 mod rules;

@@ -14,9 +14,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::needs_root;
+use cosched_rules::intf::{COSCHED_HINT_MAGIC, COSCHED_HINT_THREADS, cosched_hint_place};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, send, socket};
-use scx_cosched::bpf::intf::{COSCHED_HINT_MAGIC, COSCHED_HINT_THREADS, cosched_hint_place};
 use scx_cosched::hints::client::{self, Waits};
 use scx_cosched::hints::server::HintSocket;
 use scx_cosched::hints::{Change, Done};

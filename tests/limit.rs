@@ -5,13 +5,13 @@
 //! The machine below does what bpf/limits.bpf.h and bpf/aside.bpf.h do with the same rules. Its order by weights is the
 //! simplest there is, since tests/fair.rs sees to that.
 
+use cosched_rules::intf::{LIMIT_LEAST_NS, LIMIT_PORTION_NS, LIMIT_WAIT_NS, cosched_limit, cosched_portion};
+use cosched_rules::native::{
+    NEW_LIMIT, NEW_PORTION, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited,
+};
 use proptest::prelude::*;
 use random::Random;
 use rules::{MS, SEC, US};
-use scx_cosched::bpf::intf::{LIMIT_LEAST_NS, LIMIT_PORTION_NS, LIMIT_WAIT_NS, cosched_limit, cosched_portion};
-use scx_cosched::native::{
-    NEW_LIMIT, NEW_PORTION, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited,
-};
 
 #[path = "common/random.rs"]
 mod random;

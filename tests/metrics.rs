@@ -10,9 +10,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{fake_scheduler, snapshot};
+use cosched_rules::{native, presets};
 use scx_cosched::exporter::Exporter;
 use scx_cosched::limits::MetricsListen;
-use scx_cosched::{metrics, native, presets};
+use scx_cosched::metrics;
 
 fn both() -> (String, String) {
     let snapshot = snapshot(&presets::find("dcs").unwrap().policy);

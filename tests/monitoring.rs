@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use common::snapshot;
-use scx_cosched::{metrics, presets};
+use cosched_rules::presets;
+use scx_cosched::metrics;
 use serde_json::Value;
 
 const RULES: &str = "packaging/prometheus/scx_cosched.rules.yml";

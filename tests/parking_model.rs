@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 use Rule::*;
 use Story::*;
+use cosched_rules::native::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
 use loom::model::Builder;
 use loom::sync::atomic::Ordering::{AcqRel, Relaxed, SeqCst};
 use loom::sync::atomic::{AtomicUsize, fence};
 use loom::thread::{JoinHandle, spawn};
-use scx_cosched::native::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
 
 const LOST: &str = "a parked task has a message, and its CPU does not look";
 const BUSY: &str = "a task is parked that does not poll in vain";

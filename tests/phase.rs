@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use scx_cosched::native::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
+use cosched_rules::native::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
 
 /// The rows of the table by their first words: where each phase leads to, in the order of their numbers.
 fn table() -> HashMap<String, Vec<Phase>> {

@@ -4,9 +4,9 @@
 
 use std::hash::Hasher;
 
+use cosched_rules::intf::{cosched_prefetch, cosched_wire_flow, cosched_wire_key};
+use cosched_rules::native::{PREFETCH_LENGTH, prefetch_credible, prefetch_decode, prefetch_encode, wire_epoch_next};
 use proptest::prelude::*;
-use scx_cosched::bpf::intf::{cosched_prefetch, cosched_wire_flow, cosched_wire_key};
-use scx_cosched::native::{PREFETCH_LENGTH, prefetch_credible, prefetch_decode, prefetch_encode, wire_epoch_next};
 use scx_cosched::wire::key::{Key, NO_KEY};
 
 /// One unit of slices on the wire, ns.

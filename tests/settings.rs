@@ -6,7 +6,7 @@ mod common;
 
 use common::refusals::{refuses, refuses_config};
 use common::scx_cosched;
-use scx_cosched::rows::{Kind, Row};
+use cosched_rules::rows::{Kind, Row};
 use scx_cosched::settings::rows;
 
 /// Both ends of its range, and what a message says of a value beyond.

@@ -4,10 +4,10 @@
 
 use bsp::{on_svr4, run};
 use common::{error_of, scx_cosched};
-use scx_cosched::bpf::intf::cosched_wait_history;
-use scx_cosched::sim::bsp::{Scheduler, Setup, Wakeup};
-use scx_cosched::sim::jobs::{Pattern, Program};
-use scx_cosched::sim::policy::{Costs, NEW_HISTORY, WaitFor, WaitRule, Waits};
+use cosched_rules::intf::cosched_wait_history;
+use cosched_sim::bsp::{Scheduler, Setup, Wakeup};
+use cosched_sim::jobs::{Pattern, Program};
+use cosched_sim::policy::{Costs, NEW_HISTORY, WaitFor, WaitRule, Waits};
 use serde_json::Value;
 
 #[path = "common/bsp.rs"]

@@ -3,9 +3,9 @@
 //! Zhang's strategies are for.
 
 use common::scx_cosched;
-use scx_cosched::presets;
-use scx_cosched::sim::cluster::workload::{JobSpec, Mix, Stream, TYPES};
-use scx_cosched::sim::cluster::{Costs, Outcome, Setup, kernel_policy_of, policy_of, simulate};
+use cosched_rules::presets;
+use cosched_sim::cluster::workload::{JobSpec, Mix, Stream, TYPES};
+use cosched_sim::cluster::{Costs, Outcome, Setup, kernel_policy_of, policy_of, simulate};
 use serde_json::Value;
 
 mod common;

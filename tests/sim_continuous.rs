@@ -6,9 +6,9 @@
 
 use bsp::{on_svr4, run};
 use common::{error_of, scx_cosched};
-use scx_cosched::sim::bsp::{Outcome, Setup, Wakeup};
-use scx_cosched::sim::jobs::{Pattern, Program};
-use scx_cosched::sim::policy::{Costs, NEW_HISTORY, WaitFor, WaitRule, Waits};
+use cosched_sim::bsp::{Outcome, Setup, Wakeup};
+use cosched_sim::jobs::{Pattern, Program};
+use cosched_sim::policy::{Costs, NEW_HISTORY, WaitFor, WaitRule, Waits};
 use serde_json::Value;
 
 #[path = "common/bsp.rs"]

@@ -5,12 +5,10 @@
 //! How the tables are read, and which numbers of the paper are missed, is in docs/simulator.md.
 
 use bsp::{on_svr4, run};
-use scx_cosched::sim::bsp::{Scheduler, Setup};
-use scx_cosched::sim::jobs::{Pattern, Program};
-use scx_cosched::sim::paper::dusseau_tables::{
-    FIGURE_4_BARRIER, FIGURE_4_NEWS, FIGURE_13_BARRIER, FIGURE_13_NEWS, Table,
-};
-use scx_cosched::sim::policy::{Costs, WaitRule};
+use cosched_sim::bsp::{Scheduler, Setup};
+use cosched_sim::jobs::{Pattern, Program};
+use cosched_sim::paper::dusseau_tables::{FIGURE_4_BARRIER, FIGURE_4_NEWS, FIGURE_13_BARRIER, FIGURE_13_NEWS, Table};
+use cosched_sim::policy::{Costs, WaitRule};
 
 #[path = "common/bsp.rs"]
 mod bsp;

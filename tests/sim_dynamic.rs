@@ -3,13 +3,13 @@
 //! coschedules little, and `epochs` coschedule from some 300 messages per time slice on.
 
 use common::{error_of, scx_cosched};
-use scx_cosched::bpf::intf::{
+use cosched_rules::intf::{
     cosched_gate_COSCHED_GATE_ALWAYS as ALWAYS, cosched_gate_COSCHED_GATE_EPOCHS as EPOCHS,
     cosched_gate_COSCHED_GATE_EQUALIZING as EQUALIZING,
 };
-use scx_cosched::sim::dynamic::{Occupancy, Setup, policy, simulate};
-use scx_cosched::sim::markov::{Rates, steady_state};
-use scx_cosched::sim::stats::Estimate;
+use cosched_sim::dynamic::{Occupancy, Setup, policy, simulate};
+use cosched_sim::markov::{Rates, steady_state};
+use cosched_sim::stats::Estimate;
 use serde_json::Value;
 
 mod common;

@@ -5,9 +5,9 @@
 use std::fs;
 
 use common::scx_cosched;
+use cosched_sim::engine::{Lane, Model, Queue, run};
+use cosched_sim::random::Random;
 use proptest::prelude::*;
-use scx_cosched::sim::engine::{Lane, Model, Queue, run};
-use scx_cosched::sim::random::Random;
 
 mod common;
 

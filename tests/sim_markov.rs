@@ -3,8 +3,8 @@
 //! states say of each single node what it runs, and for up to a million nodes against sums of logarithms.
 
 use common::{error_of, scx_cosched};
-use scx_cosched::sim::markov::{Rates, steady_state};
-use scx_cosched::sim::scaled::Scaled;
+use cosched_sim::markov::{Rates, steady_state};
+use cosched_sim::scaled::Scaled;
 
 mod common;
 

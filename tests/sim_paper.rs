@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{error_of, scx_cosched};
-use scx_cosched::sim::paper::figure::{Axis, Claim, Figure, Point, Series};
+use cosched_sim::paper::figure::{Axis, Claim, Figure, Point, Series};
 use serde_json::Value;
 
 mod common;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use common::scx_cosched;
-use scx_cosched::sim::paper::figure::Figure;
+use cosched_sim::paper::figure::Figure;
 
 mod common;
 

@@ -3,12 +3,12 @@
 //! presets are for: the messages of a pair find it running, and nobody has more than his share.
 
 use common::scx_cosched;
-use scx_cosched::bpf::intf::cosched_policy;
-use scx_cosched::calibration;
-use scx_cosched::presets;
-use scx_cosched::sim::shared::program::{Pattern, Program, Receiver};
-use scx_cosched::sim::shared::uneven::{Piece, Uneven};
-use scx_cosched::sim::shared::{Costs, Faults, Outcome, Setup, alone_per_s, simulate};
+use cosched_rules::costs;
+use cosched_rules::intf::cosched_policy;
+use cosched_rules::presets;
+use cosched_sim::shared::program::{Pattern, Program, Receiver};
+use cosched_sim::shared::uneven::{Piece, Uneven};
+use cosched_sim::shared::{Costs, Faults, Outcome, Setup, alone_per_s, simulate};
 use serde_json::Value;
 
 mod common;
@@ -18,7 +18,7 @@ const MS: u64 = 1_000_000;
 
 /// As rules reckon: L = 5, o = 20, W = 60 us.
 fn policy(name: &str, tasks: u32) -> cosched_policy {
-    let costs = calibration::Costs { latency_us: 5.0, overhead_us: 20.0, switch_us: 60.0 };
+    let costs = costs::Costs { latency_us: 5.0, overhead_us: 20.0, switch_us: 60.0 };
     cosched_policy { rows: tasks, ..presets::changed(name).unwrap().to_bpf(&costs) }
 }
 

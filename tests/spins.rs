@@ -2,15 +2,15 @@
 //! Claim: a wait spins for the time that the papers derive from a message's costs and, under the adaptive rules, from
 //! the waits that the task itself and its peers have seen.
 
-use proptest::prelude::*;
-use rules::{COSCHED_WAIT_SAMPLES, NEW, POLICY, US, any_u64, cosched_policy, cosched_wait_history};
-use scx_cosched::bpf::intf::{
+use cosched_rules::intf::{
     cosched_spin_COSCHED_NR_SPINS as NR_SPINS, cosched_spin_COSCHED_SPIN_ADAPTIVE_GLOBAL as GLOBAL,
     cosched_spin_COSCHED_SPIN_ADAPTIVE_LOCAL as LOCAL, cosched_spin_COSCHED_SPIN_BASELINE as BASELINE,
     cosched_spin_COSCHED_SPIN_CONDITIONAL as CONDITIONAL, cosched_spin_COSCHED_SPIN_FIXED as FIXED,
     cosched_spin_COSCHED_SPIN_IMMEDIATE as IMMEDIATE,
 };
-use scx_cosched::native::{spin_goes_on, spin_hear, spin_learn, spin_ns};
+use cosched_rules::native::{spin_goes_on, spin_hear, spin_learn, spin_ns};
+use proptest::prelude::*;
+use rules::{COSCHED_WAIT_SAMPLES, NEW, POLICY, US, any_u64, cosched_policy, cosched_wait_history};
 
 #[path = "common/rules.rs"]
 mod rules;

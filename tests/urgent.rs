@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Claim: kernel threads go first, and leave users a third of a busy CPU all the same (`policies/account.h`).
 
-use scx_cosched::native::{self, NEW_LOAN};
+use cosched_rules::native::{self, NEW_LOAN};
 
 const MS: u64 = 1_000_000;
 

@@ -2,10 +2,10 @@
 //! Claim: a receive spins for as long as the policy says, and one that spins in vain does so ever more seldom, so that
 //! whoever has to wait for long pays next to nothing for it.
 
+use cosched_rules::intf::cosched_spin_COSCHED_SPIN_FIXED as FIXED;
+use cosched_rules::native;
 use proptest::prelude::*;
 use rules::{BUSY, NEW, POLICY, SPIN, SPIN_BLOCK, SPIN_YIELD, cosched_policy, cosched_wait_history};
-use scx_cosched::bpf::intf::cosched_spin_COSCHED_SPIN_FIXED as FIXED;
-use scx_cosched::native;
 
 #[path = "common/rules.rs"]
 mod rules;

@@ -2,8 +2,8 @@
 //! Claim: the window that the gate "auto" looks at forgets all at once after as many steps as it is wide, goes on from
 //! there, and saves up no more credit than four slices, against the target.
 
+use cosched_rules::native::window_add;
 use rules::{MS, POLICY, cosched_policy, cosched_window};
-use scx_cosched::native::window_add;
 
 #[path = "common/rules.rs"]
 mod rules;

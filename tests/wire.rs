@@ -8,12 +8,12 @@ mod checksum;
 use std::hash::Hasher;
 
 use checksum::sum;
-use proptest::prelude::*;
-use scx_cosched::bpf::intf::{cosched_wire_flow, cosched_wire_key, cosched_wire_message};
-use scx_cosched::native::{
+use cosched_rules::intf::{cosched_wire_flow, cosched_wire_key, cosched_wire_message};
+use cosched_rules::native::{
     WIRE_OPTION_MAX, epoch_adopt, epoch_next, wire_credible, wire_decode, wire_encode, wire_epoch_next,
     wire_surplus_encode,
 };
+use proptest::prelude::*;
 use scx_cosched::wire::key::{Key, NO_KEY};
 
 /// One unit of time on the wire, ns.

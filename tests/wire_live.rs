@@ -17,8 +17,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::needs_root;
+use cosched_rules::intf::cosched_wire_note;
 use rig::{MESSAGE, Rig, SLICE, epoch_now};
-use scx_cosched::bpf::intf::cosched_wire_note;
 use scx_cosched::wire::key::Key;
 
 /// A connection from one address to another.

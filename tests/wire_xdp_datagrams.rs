@@ -4,10 +4,10 @@
 //!
 //! Runs `bpf/wire.bpf.c` by test_run on this machine's kernel: it needs root and BTF, not sched_ext.
 
+use cosched_rules::intf::{cosched_wire_key, cosched_wire_message};
+use cosched_rules::native::wire_surplus_encode;
 use packets::{NOP, PACKETS, SEED, flow, option, packet, present, with_key, with_rig};
 use random::Random;
-use scx_cosched::bpf::intf::{cosched_wire_key, cosched_wire_message};
-use scx_cosched::native::wire_surplus_encode;
 use scx_cosched::wire::key::{Key, NO_KEY};
 
 #[allow(dead_code)]

@@ -12,7 +12,7 @@ use libbpf_rs::libbpf_sys::bpf_map_get_fd_by_id;
 use libbpf_rs::{MapCore, MapFlags, ProgramInput, ProgramMut};
 
 use super::{Change, Done, Hinted};
-use crate::bpf::intf::cosched_hint_place;
+use cosched_rules::intf::cosched_hint_place;
 
 /// What one run of the scheduler knows of those who give hints.
 #[derive(Default)]

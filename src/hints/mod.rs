@@ -23,7 +23,7 @@ use libbpf_rs::libbpf_sys::{BPF_F_MMAPABLE, bpf_map_create_opts};
 use libbpf_rs::{MapHandle, MapType};
 use serde::{Deserialize, Serialize};
 
-use crate::bpf::intf;
+use cosched_rules::intf;
 
 /// Where libcosched looks for the socket unless it is told otherwise.
 pub const DEFAULT_SOCKET: &str = "/run/scx_cosched-hints.sock";

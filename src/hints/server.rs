@@ -25,13 +25,13 @@ use nix::sys::socket::{
 };
 
 use super::{Change, Done, kernel, new_page, process};
-use crate::bpf::intf::{
-    COSCHED_HINT_MAGIC, COSCHED_HINT_PROCESSES, COSCHED_HINT_THREADS, cosched_hint_answer, cosched_hint_place,
-    cosched_hint_request,
-};
 use crate::privileges;
 use crate::requests::Owner;
 use crate::socket_file::{self, SocketFile};
+use cosched_rules::intf::{
+    COSCHED_HINT_MAGIC, COSCHED_HINT_PROCESSES, COSCHED_HINT_THREADS, cosched_hint_answer, cosched_hint_place,
+    cosched_hint_request,
+};
 
 const FLAG: &str = "--hints-socket";
 /// How often to see whether the scheduler that knows the pages still runs.

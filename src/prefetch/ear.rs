@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::to_words;
-use crate::bpf::intf::{cosched_prefetch, cosched_wire_key};
-use crate::native;
 use crate::wire::key::Key;
 use crate::wire::network::Network;
+use cosched_rules::intf::{cosched_prefetch, cosched_wire_key};
+use cosched_rules::native;
 
 /// Who is believed, and what they have said last.
 pub struct Ear {
@@ -43,7 +43,7 @@ impl Ear {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bpf::intf::cosched_wire_flow;
+    use cosched_rules::intf::cosched_wire_flow;
 
     const NOW: u64 = 1_767_225_637_000_000_000;
 

@@ -15,10 +15,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
-use crate::bpf::intf::cosched_prefetch;
 use crate::wire::key::Key;
 use crate::wire::network::{Network, mapped};
 use crate::wire::settings::WireSettings;
+use cosched_rules::intf::cosched_prefetch;
 use settings::PrefetchSettings;
 
 /// The port where other nodes ask for tasks of this one. It outlives restarts of the scheduler.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What prefetching is told.
 
-use crate::rows::{Fault, Given, Origin};
+use cosched_rules::rows::{Fault, Given, Origin};
 
 /// Everything that prefetching needs besides what epochs on the wire do, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

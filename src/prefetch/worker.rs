@@ -24,9 +24,9 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::ear::Ear;
 use super::{Port, read, to_address};
-use crate::bpf::intf::{self, cosched_prefetch, cosched_prefetch_news, cosched_wire_key};
-use crate::native;
 use crate::privileges;
+use cosched_rules::intf::{self, cosched_prefetch, cosched_prefetch_news, cosched_wire_key};
+use cosched_rules::native;
 
 /// So many datagrams are heard at once.
 const BATCH: usize = 16;

@@ -8,9 +8,9 @@ use libbpf_rs::MapCore;
 use log::warn;
 
 use super::Scheduler;
-use crate::bpf::intf::COSCHED_JOB_OTHER;
-use crate::native::{self, Counter};
 use crate::totals::Totals;
+use cosched_rules::intf::COSCHED_JOB_OTHER;
+use cosched_rules::native::{self, Counter};
 
 impl Scheduler<'_, '_> {
     /// Warns of maps that are full, of each once.

@@ -17,7 +17,7 @@ use log::{info, warn};
 use scx_utils::{UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 
 use crate::bpf::{BpfSkel, types};
-use crate::calibration::{self, Costs};
+use crate::calibration;
 use crate::check::Host;
 use crate::cpu_max::{self, Unkept};
 use crate::gang::Gang;
@@ -29,7 +29,6 @@ use crate::kernel_events::KernelEvents;
 use crate::loading::{self, Start, Storage};
 use crate::modules::ModuleHooks;
 use crate::owners::Owners;
-use crate::policy::{CostsView, Policy, PolicyChange, PolicyView};
 use crate::prefetch::Port;
 use crate::prefetch::worker::Worker;
 use crate::requests::{Inbox, Owner, Request};
@@ -39,6 +38,8 @@ use crate::snapshot::Snapshot;
 use crate::totals::{JobTotals, Totals};
 use crate::trace::tap::{Client, Opened, Tap};
 use crate::wire::{self, Wire};
+use cosched_rules::costs::Costs;
+use cosched_rules::policy::{CostsView, Policy, PolicyChange, PolicyView};
 
 /// How often to see whether the kernel has thrown the scheduler out.
 const EXIT_POLL: Duration = Duration::from_millis(250);

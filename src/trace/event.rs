@@ -7,14 +7,14 @@ use anyhow::{Context, Result, anyhow};
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use crate::bpf::intf::{
+use cosched_rules::intf::{
     cosched_event, cosched_event_flag_COSCHED_EVENT_BOOSTED as BOOSTED,
     cosched_event_flag_COSCHED_EVENT_PARKED as PARKED, cosched_event_flag_COSCHED_EVENT_RUNNABLE as RUNNABLE,
     cosched_event_flag_COSCHED_EVENT_RUNNING as RUNNING, cosched_event_kind_COSCHED_EVENT_ARRIVAL as ARRIVAL,
     cosched_event_kind_COSCHED_EVENT_DECISION as DECISION, cosched_event_kind_COSCHED_EVENT_SWITCH_IN as SWITCH_IN,
     cosched_event_kind_COSCHED_EVENT_SWITCH_OUT as SWITCH_OUT,
 };
-use crate::native;
+use cosched_rules::native;
 
 /// What happened to a task.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -119,7 +119,7 @@ mod tests {
 00:00:00.000001  cpu 1   task77 77                out       sleeps after 1.235 ms, boosted     /a
 00:00:00.000002  12 events are missing here: they came faster than they were read
 ";
-        let squeezed = |text: &str| text.lines().map(crate::report::one_line).collect::<Vec<_>>();
+        let squeezed = |text: &str| text.lines().map(cosched_rules::report::one_line).collect::<Vec<_>>();
         assert_eq!(squeezed(&text), squeezed(wanted));
     }
 

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, anyhow};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use super::tap::Outlet;
-use crate::bpf::intf::{cosched_counter_COSCHED_COUNTER_trace_lost as TRACE_LOST, cosched_event};
 use crate::totals::{self, Plain};
+use cosched_rules::intf::{cosched_counter_COSCHED_COUNTER_trace_lost as TRACE_LOST, cosched_event};
 
 /// How many events are read at a time: so often a reader looks whether it is to end.
 const BATCH: usize = 4096;

@@ -15,7 +15,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use serde::{Deserialize, Serialize};
 
 use super::event::Wanted;
-use crate::bpf::intf::COSCHED_TRACE_BYTES;
+use cosched_rules::intf::COSCHED_TRACE_BYTES;
 
 /// The only place in the map of rings.
 const PLACE: [u8; 4] = 0u32.to_ne_bytes();

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use nix::unistd::geteuid;
 
-use crate::bpf::intf;
+use cosched_rules::intf;
 
 /// A key file is a line. Anything larger is some other file, named by mistake.
 const KEY_FILE_MAX: u64 = 4096;

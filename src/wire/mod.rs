@@ -30,10 +30,10 @@ use aya::programs::{SchedClassifier, SockOps, TcAttachType, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use log::{info, warn};
 
-use crate::bpf::intf;
 use crate::hooks::HookStates;
 use crate::loading::lru_entries;
-use crate::report::one_line;
+use cosched_rules::intf;
+use cosched_rules::report::one_line;
 use settings::WireSettings;
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wire.bpf.o"));
@@ -54,8 +54,13 @@ const SHARED: [&str; 4] = ["cpu_ctxs", "cpu_stats", "wire_notes", "wire_datagram
 /// Those that drop what was used least lately.
 const DROPPING: [&str; 3] = ["wire_notes", "wire_datagrams", "wire_told"];
 
+/// The key as aya puts it into the object.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Global(intf::cosched_wire_key);
+
 // SAFETY: integers without padding.
-unsafe impl aya::Pod for intf::cosched_wire_key {}
+unsafe impl aya::Pod for Global {}
 
 /// A network interface that packets are looked at on.
 struct Watched {
@@ -84,7 +89,7 @@ impl Wire {
     /// # Errors
     /// If the kernel does not take them at all.
     pub fn load(settings: &WireSettings, cgroup_root: Option<&Path>) -> Result<Wire> {
-        let key = settings.key.map_or(key::NO_KEY, key::Key::to_bpf);
+        let key = Global(settings.key.map_or(key::NO_KEY, key::Key::to_bpf));
         let mut loader = EbpfLoader::new();
         let namespace = namespace_cookie().context("cannot tell this network namespace from others")?;
         loader.override_global("wire_key", &key, true).override_global("wire_namespace", &namespace, true);

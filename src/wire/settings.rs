@@ -9,7 +9,7 @@ use super::key::Key;
 use super::network::Network;
 use crate::gang;
 use crate::prefetch::settings::PrefetchSettings;
-use crate::rows::{Fault, Given, Scalar};
+use cosched_rules::rows::{Fault, Given, Scalar};
 
 /// An interface's name is at most this long, bytes (IFNAMSIZ without its NUL).
 const INTERFACE_MAX: usize = 15;

@@ -44,7 +44,7 @@ static uint64_t scramble(uint64_t x) {
     return z ^ (z >> 31);
 }
 
-// xoshiro256++, seeded as src/sim/random.rs does.
+// xoshiro256++, seeded as crates/sim/src/random.rs does.
 class Random {
     uint64_t s[4];
 
@@ -73,7 +73,7 @@ public:
     uint64_t below(uint64_t n) { return static_cast<uint64_t>((static_cast<unsigned __int128>(number()) * n) >> 64); }
 };
 
-// From whom a process reads: its neighbours on a torus (src/sim/jobs.rs).
+// From whom a process reads: its neighbours on a torus (crates/sim/src/jobs.rs).
 static unsigned source(unsigned rank, unsigned read) {
     static unsigned height = 0;
     if (height == 0)

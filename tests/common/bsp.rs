@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the tests of simulated jobs have in common.
 
-use scx_cosched::sim::bsp::{Outcome, Scheduler, Setup, Wakeup, simulate};
-use scx_cosched::sim::jobs::Program;
-use scx_cosched::sim::policy::{Costs, WaitRule};
+use cosched_sim::bsp::{Outcome, Scheduler, Setup, Wakeup, simulate};
+use cosched_sim::jobs::Program;
+use cosched_sim::policy::{Costs, WaitRule};
 
 /// So many of these jobs on as many nodes as one has processes, under SVR4 as in Dusseau 1996.
 pub fn on_svr4(jobs: u32, program: Program, costs: Costs, wait: WaitRule) -> Setup {

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use clap::CommandFactory;
-use scx_cosched::cli::Cli;
 use serde_json::Value;
 
+use super::docs::command_line;
 use super::error_of;
 
 /// What a value is made of, which decides what is of a wrong type in TOML.
@@ -242,7 +241,7 @@ pub fn commands() -> Vec<(Vec<String>, BTreeSet<String>)> {
         found.push((path, command.get_arguments().filter_map(|arg| arg.get_long().map(String::from)).collect()));
     }
     let mut found = Vec::new();
-    walk(Vec::new(), &Cli::command(), &mut found);
+    walk(Vec::new(), &command_line(), &mut found);
     found.reverse();
     found
 }

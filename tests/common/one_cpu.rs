@@ -4,7 +4,7 @@
 
 #![allow(dead_code)]
 
-use scx_cosched::native;
+use cosched_rules::native;
 
 use crate::rules::{IDLE, MS, cosched_demand, cosched_policy, cosched_window};
 

@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use proptest::prelude::*;
-pub use scx_cosched::bpf::intf::{
+pub use cosched_rules::intf::{
     COSCHED_MAX_CPUS, COSCHED_SCALE_SHIFT, COSCHED_WAIT_SAMPLES, cosched_arrival_COSCHED_ARRIVAL_BEAT as BEAT,
     cosched_arrival_COSCHED_ARRIVAL_DEMAND as DEMAND, cosched_arrival_COSCHED_ARRIVAL_GANG as GANG,
     cosched_arrival_COSCHED_ARRIVAL_NONE as NONE, cosched_arrival_COSCHED_ARRIVAL_PERIODIC as PERIODIC,
@@ -17,9 +16,10 @@ pub use scx_cosched::bpf::intf::{
     cosched_wait_COSCHED_WAIT_SPIN_BLOCK as SPIN_BLOCK, cosched_wait_COSCHED_WAIT_SPIN_YIELD as SPIN_YIELD,
     cosched_wait_history, cosched_window,
 };
-use scx_cosched::native;
-pub use scx_cosched::sim::policy::NEW_HISTORY as NEW;
-use scx_cosched::sim::policy::NOTHING;
+use cosched_rules::native;
+pub use cosched_sim::policy::NEW_HISTORY as NEW;
+use cosched_sim::policy::NOTHING;
+use proptest::prelude::*;
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;

@@ -4,11 +4,11 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use cosched_rules::intf::{cosched_wire_flow, cosched_wire_key, cosched_wire_message, cosched_wire_note};
+use cosched_rules::native::{wire_encode, wire_epoch_next};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, ProgramInput};
 use nix::time::{ClockId, clock_gettime};
-use scx_cosched::bpf::intf::{cosched_wire_flow, cosched_wire_key, cosched_wire_message, cosched_wire_note};
-use scx_cosched::native::{wire_encode, wire_epoch_next};
 use scx_cosched::wire::key::NO_KEY;
 
 #[allow(dead_code, clippy::all)]

@@ -33,10 +33,11 @@ class Mutant:
         with open(self.program + ".rs", "w", encoding="utf-8") as model:
             model.write(self.changed)
         libraries = os.path.join(builds.ROOT, "target", "release", "deps")
-        looms = (path for path in os.scandir(libraries) if re.fullmatch(r"libloom-\w+\.rlib", path.name))
-        loom = max(looms, key=lambda path: path.stat().st_mtime)
-        command = ["rustc", "--edition=2024", "--test", "-Copt-level=3", "--cap-lints=allow", "--extern",
-                   f"loom={loom.path}", "-L", f"dependency={libraries}", "-o", self.program, self.program + ".rs"]
+        command = ["rustc", "--edition=2024", "--test", "-Copt-level=3", "--cap-lints=allow", "-L",
+                   f"dependency={libraries}", "-o", self.program, self.program + ".rs"]
+        for name in ("loom", "cosched_rules"):
+            built = (path for path in os.scandir(libraries) if re.fullmatch(rf"lib{name}-\w+\.rlib", path.name))
+            command += ["--extern", f"{name}={max(built, key=lambda path: path.stat().st_mtime).path}"]
         built = subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0
         return builds.digest(self.program) if built else None
 

@@ -17,7 +17,7 @@ MACRO = re.compile(r"^#define (\w+)((?:\(.*?\))?[ \t].*?[^\\])$", re.MULTILINE |
 def words_of_rust():
     """Constants that the tests take from the C side are no place for a fault: only one of two copies would have it."""
     words = set()
-    for directory in ("src", "tests"):
+    for directory in ("crates", "src", "tests"):
         for path in glob.glob(os.path.join(builds.ROOT, directory, "**", "*.rs"), recursive=True):
             with open(path, encoding="utf-8") as source:
                 words.update(re.findall(r"\bCOSCHED_\w+", source.read()))

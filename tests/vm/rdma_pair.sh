@@ -9,7 +9,7 @@ fail() { die "$@"; }
 . "$here/rdma.sh"
 
 mkdir -p /run/bin
-install target/release/scx_cosched "$here"/mpi-{remote,task} /run/bin/
+install target/release/scx_cosched{,-bench} "$here"/mpi-{remote,task} /run/bin/
 export PATH=/run/bin:$PATH
 cp -a "$RDMA/." /
 # shellcheck source=nodes.sh

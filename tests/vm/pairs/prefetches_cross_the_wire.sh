@@ -6,7 +6,7 @@ set -Eeuo pipefail
 . "$(dirname -- "$0")/../common.sh"
 
 mkdir -p /run/bin
-install target/release/scx_cosched "$here"/{mpi-remote,prefetcher} /run/bin/
+install target/release/scx_cosched{,-bench} "$here"/{mpi-remote,prefetcher} /run/bin/
 export PATH=/run/bin:$PATH
 # shellcheck source=../nodes.sh
 . "$here/nodes.sh"

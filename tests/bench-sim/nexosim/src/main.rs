@@ -55,7 +55,7 @@ struct Workload {
 }
 
 impl Workload {
-    /// From whom `rank` reads: its neighbours on a torus (src/sim/jobs.rs).
+    /// From whom `rank` reads: its neighbours on a torus (crates/sim/src/jobs.rs).
     fn source(&self, rank: u32, read: u32) -> usize {
         let (height, width) = (self.height, self.nodes / self.height);
         let (row, column) = (rank / width, rank % width);
@@ -149,7 +149,7 @@ impl Process {
     }
 }
 
-/// As in src/sim/random.rs.
+/// As in crates/sim/src/random.rs.
 fn scramble(x: u64) -> u64 {
     let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

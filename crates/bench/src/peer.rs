@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The connection that a token goes over: how its two ends meet, and how a message gets across.
+
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, recv};
+
+use crate::interval::{Phase, phase};
+use crate::receiver::Receiver;
+
+/// The thesis's and Zhang's token is small; 128 bytes are a message with a header of a library.
+const MESSAGE: usize = 128;
+
+/// For a peer that has not started yet.
+const MEETING: Duration = Duration::from_secs(20);
+
+/// The other side of the connection. What ends a transfer, and is no error, is the end of this thread's
+/// time or of the peer's.
+pub struct Peer {
+    stream: TcpStream,
+    flags: MsgFlags,
+    message: [u8; MESSAGE],
+}
+
+impl Peer {
+    /// The next one that comes to `listener`.
+    pub fn accept(listener: &TcpListener, receiver: Receiver) -> Result<Peer> {
+        let mut fds = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        let timeout = PollTimeout::try_from(MEETING).context("timeout")?;
+        if poll(&mut fds, timeout).context("cannot wait for the peer")? == 0 {
+            bail!("no peer connected within {} s", MEETING.as_secs());
+        }
+        Peer::new(listener.accept().context("cannot accept the peer")?.0, receiver)
+    }
+
+    /// The one at `address`, which may still be on its way there.
+    pub fn connect(address: SocketAddr, receiver: Receiver) -> Result<Peer> {
+        let deadline = Instant::now() + MEETING;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            match TcpStream::connect_timeout(&address, left) {
+                Ok(stream) => return Peer::new(stream, receiver),
+                Err(error) if Instant::now() >= deadline => {
+                    return Err(error).with_context(|| format!("cannot connect to {address}"));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    fn new(stream: TcpStream, receiver: Receiver) -> Result<Peer> {
+        stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
+        let flags = match receiver {
+            Receiver::Spin => MsgFlags::MSG_DONTWAIT,
+            Receiver::Block => MsgFlags::empty(),
+        };
+        Ok(Peer { stream, flags, message: [0; MESSAGE] })
+    }
+
+    /// False: there will be no further message.
+    pub fn receive(&mut self) -> Result<bool> {
+        let mut filled = 0;
+        while filled < MESSAGE {
+            match recv(self.stream.as_raw_fd(), &mut self.message[filled..], self.flags) {
+                Ok(0) | Err(Errno::ECONNRESET) => return Ok(false),
+                Ok(n) => filled += n,
+                Err(Errno::EAGAIN | Errno::EINTR) if phase() == Phase::Stop => return Ok(false),
+                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                Err(error) => return Err(error).context("cannot receive the token"),
+            }
+        }
+        Ok(phase() < Phase::Stop)
+    }
+
+    /// False: the peer has left.
+    pub fn send(&mut self) -> Result<bool> {
+        match self.stream.write_all(&self.message) {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(false),
+            Err(error) => Err(error).context("cannot send the token"),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What runs on the two nodes, and its short name: `spin-4`, `spin-2x2`, `block-4x0-mixed-t2`.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::receiver::Receiver;
+
+/// More would not all be ready before the first gives up waiting for its peer.
+const JOBS: RangeInclusive<usize> = 1..=8;
+const COMPETITORS: RangeInclusive<usize> = 0..=32;
+
+/// The process that keeps a CPU awake.
+pub const IDLER: &str = "idler";
+
+/// What one process of a job can have.
+pub const COMPUTE_US: RangeInclusive<u32> = 0..=100_000;
+pub const THREADS: RangeInclusive<usize> = 1..=64;
+
+/// The grains of a mixed load, by job, from one that only communicates to one that hardly does.
+const MIXED_US: [u32; 4] = [0, 200, 1000, 5000];
+
+/// The load of a measurement. The order is that of rows in the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Scenario {
+    /// How the processes of all jobs wait for a message.
+    pub receiver: Receiver,
+    /// Parallel jobs, each with a process on either node.
+    pub jobs: usize,
+    /// Busy processes on each node.
+    pub competitors: usize,
+    pub grain: Grain,
+    /// Of each process of a job.
+    pub threads: usize,
+    /// A process of the idle class keeps each CPU awake: to wake a CPU costs the job's messages more than to wake a
+    /// task on a busy one. Only where there are no competitors, and no name on the command line means it.
+    pub awake: bool,
+}
+
+/// How much a job computes for each message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grain {
+    /// As much as every other job, in us of CPU time.
+    Uniform(u32),
+    /// More than some and less than others.
+    Mixed,
+}
+
+impl Scenario {
+    /// One job whose processes do nothing but pass one token, beside competitors.
+    pub const fn one_job(receiver: Receiver, competitors: usize) -> Scenario {
+        Scenario { receiver, jobs: 1, competitors, grain: Grain::Uniform(0), threads: 1, awake: false }
+    }
+
+    /// A job of this scenario with the nodes to itself, and with one thread on each: its efficiency is relative to
+    /// that. If a job has more threads than CPUs, they are not alone: they wait for each other's turns.
+    pub fn alone(self, job: usize) -> Scenario {
+        Scenario { jobs: 1, competitors: 0, threads: 1, grain: Grain::Uniform(self.compute_us(job)), ..self }
+    }
+
+    /// Is this a baseline of the job `alone`? Whether the CPUs are kept awake makes no difference. If the job computes,
+    /// whether it spins or sleeps makes none either: a spinning job uses half of its CPU time to wait for its peer's
+    /// computing, and beside others some wait rules save it that.
+    pub fn is_baseline_of(self, alone: Scenario) -> bool {
+        let receiver = if alone.compute_us(0) > 0 { alone.receiver } else { self.receiver };
+        Scenario { awake: false, receiver, ..self } == alone
+    }
+
+    /// The names of what runs on each node of this pair: the tokens' processes, by job, and the hogs.
+    pub fn workers(self, pair: usize) -> impl Iterator<Item = String> {
+        let tokens = (0..self.jobs).map(move |job| format!("token{}", pair * self.jobs + job));
+        tokens.chain((1..=self.competitors).map(|i| format!("hog{i}"))).chain(self.awake.then(|| IDLER.into()))
+    }
+
+    /// What this job computes for each message.
+    pub fn compute_us(self, job: usize) -> u32 {
+        match self.grain {
+            Grain::Uniform(us) => us,
+            Grain::Mixed => MIXED_US[job % MIXED_US.len()],
+        }
+    }
+}
+
+/// A scenario on one pair of nodes or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    pub scenario: Scenario,
+    pub pairs: usize,
+}
+
+impl Layout {
+    /// How many rows a gang scheduler needs: nothing that runs on one node shares a row.
+    pub fn rows(self) -> usize {
+        self.scenario.jobs + self.scenario.competitors
+    }
+
+    /// The row of each worker, by name.
+    pub fn row_of_each(self) -> impl Iterator<Item = (String, usize)> {
+        let of_pair = move |pair| self.scenario.workers(pair).enumerate().map(|(row, name)| (name, row));
+        let seen = self.scenario.jobs;
+        // The hogs of all pairs have the same names.
+        (0..self.pairs).flat_map(move |pair| of_pair(pair).filter(move |(_, row)| pair == 0 || *row < seen))
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Scenario { receiver, jobs, competitors, grain, threads, awake } = self;
+        let load = if *jobs == 1 { competitors.to_string() } else { format!("{jobs}x{competitors}") };
+        let grain = match grain {
+            Grain::Uniform(0) => String::new(),
+            Grain::Uniform(us) => format!("-{us}us"),
+            Grain::Mixed => "-mixed".into(),
+        };
+        let threads = if *threads == 1 { String::new() } else { format!("-t{threads}") };
+        let awake = if *awake { "-awake" } else { "" };
+        f.pad(&format!("{receiver}-{load}{grain}{threads}{awake}"))
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Scenario> {
+        match parse(text) {
+            Some(scenario) => Ok(scenario),
+            None => bail!(
+                "'{text}' is no scenario: RECEIVER-COMPETITORS or RECEIVER-JOBSxCOMPETITORS is wanted, and after it \
+                 -mixed or -COMPUTEus and -tTHREADS if need be, such as spin-4, block-2x4 or spin-2x2-mixed-t3 \
+                 (spin or block; {} jobs, {} competitors, {} us, {} threads)",
+                from_to(JOBS),
+                from_to(COMPETITORS),
+                from_to(COMPUTE_US),
+                from_to(THREADS)
+            ),
+        }
+    }
+}
+
+fn from_to<T: fmt::Display>(range: RangeInclusive<T>) -> String {
+    format!("{} to {}", range.start(), range.end())
+}
+
+/// One load has one name: a job that is the only one is not mixed with any.
+fn parse(text: &str) -> Option<Scenario> {
+    let mut parts = text.split('-');
+    let receiver = Receiver::from_str(parts.next()?, false).ok()?;
+    let load = parts.next()?;
+    let (jobs, competitors) = load.split_once('x').unwrap_or(("1", load));
+    let (jobs, competitors) = (number(jobs, JOBS)?, number(competitors, COMPETITORS)?);
+
+    let (mut grain, mut threads) = (None, None);
+    for part in parts {
+        let is_new = match (part.strip_suffix("us"), part.strip_prefix('t')) {
+            _ if part == "mixed" => grain.replace(Grain::Mixed).is_none(),
+            (Some(us), _) => grain.replace(Grain::Uniform(number(us, COMPUTE_US)?)).is_none(),
+            (_, Some(n)) => threads.replace(number(n, THREADS)?).is_none(),
+            _ => false,
+        };
+        if !is_new {
+            return None;
+        }
+    }
+    let (grain, threads) = (grain.unwrap_or(Grain::Uniform(0)), threads.unwrap_or(1));
+    let scenario = Scenario { receiver, jobs, competitors, grain, threads, awake: false };
+    Some(if jobs == 1 { Scenario { grain: Grain::Uniform(scenario.compute_us(0)), ..scenario } } else { scenario })
+}
+
+/// Digits alone: Rust would take "+4" too.
+fn number<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|number| digits && range.contains(number))
+}
+
+/// Scenarios by name, with commas between them.
+#[derive(Clone, Debug)]
+pub struct Scenarios(pub Vec<Scenario>);
+
+impl FromStr for Scenarios {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Scenarios> {
+        let mut scenarios: Vec<Scenario> = Vec::new();
+        for scenario in text.split(',').map(str::parse) {
+            let scenario = scenario?;
+            if scenarios.contains(&scenario) {
+                bail!("'{scenario}' is there twice: leave one of them out (--repeats says how often each is measured)");
+            }
+            scenarios.push(scenario);
+        }
+        Ok(Scenarios(scenarios))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_what_runs() {
+        let scenario = |receiver, jobs, competitors| Scenario { jobs, ..Scenario::one_job(receiver, competitors) };
+        let (two, four) = (scenario(Receiver::Spin, 2, 2), scenario(Receiver::Block, 4, 0));
+        for (text, wanted) in [
+            ("spin-4", scenario(Receiver::Spin, 1, 4)),
+            ("block-0", scenario(Receiver::Block, 1, 0)),
+            ("spin-2x2", two),
+            ("block-8x32", scenario(Receiver::Block, 8, 32)),
+            ("spin-2x2-mixed", Scenario { grain: Grain::Mixed, ..two }),
+            ("spin-2x2-200us", Scenario { grain: Grain::Uniform(200), ..two }),
+            ("spin-2x2-t3", Scenario { threads: 3, ..two }),
+            ("spin-4-t64", Scenario { threads: 64, ..scenario(Receiver::Spin, 1, 4) }),
+            ("block-4x0-mixed-t2", Scenario { grain: Grain::Mixed, threads: 2, ..four }),
+            ("block-4x0-100000us-t2", Scenario { grain: Grain::Uniform(100_000), threads: 2, ..four }),
+        ] {
+            assert_eq!(text.parse::<Scenario>().unwrap(), wanted);
+            assert_eq!(wanted.to_string(), text);
+        }
+        let scenarios: Scenarios = "spin-4,block-4".parse().unwrap();
+        assert_eq!(scenarios.0, [scenario(Receiver::Spin, 1, 4), scenario(Receiver::Block, 1, 4)]);
+    }
+
+    #[test]
+    fn a_load_has_one_name() {
+        for (text, name) in [
+            ("spin-1x4", "spin-4"),
+            ("spin-1x4-t3", "spin-4-t3"),
+            ("spin-4-t1", "spin-4"),
+            ("spin-4-0us", "spin-4"),
+            ("spin-4-mixed", "spin-4"),
+            ("block-4x0-t2-mixed", "block-4x0-mixed-t2"),
+        ] {
+            assert_eq!(text.parse::<Scenario>().unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn jobs_of_a_mixed_load_differ_in_grain() {
+        let mixed: Scenario = "spin-6x2-mixed-t3".parse().unwrap();
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|job| mixed.compute_us(job)), [0, 200, 1000, 5000, 0, 200]);
+        assert_eq!([0, 3].map(|job| mixed.alone(job).to_string()), ["spin-0", "spin-0-5000us"]);
+        let uniform: Scenario = "block-2x2-50us".parse().unwrap();
+        assert_eq!([0, 1].map(|job| uniform.alone(job).to_string()), ["block-0-50us"; 2]);
+    }
+
+    #[test]
+    fn what_is_no_scenario_is_named_with_what_would_be() {
+        let load = ["", "spin", "spin-", "nap-4", "spin-x", "spin-+4", "spin--4", "spin-33", "spin-0x2", "spin-9x1"];
+        let rest = ["2x", "4-", "4-t", "4-t0", "4-t65", "4-t+2", "4-us", "4-100001us", "2x2-mixed-mixed", "4-t2-t2"];
+        let more = ["2x2-mixed-5us", "4-fast", "4-T2", "4-mixed-", "4-t2us"];
+        let rest = rest.iter().chain(&more).map(|rest| format!("spin-{rest}"));
+        for bad in load.map(String::from).into_iter().chain(rest) {
+            let error = bad.parse::<Scenario>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("'{bad}' is no scenario")) && error.contains("spin-4"), "{error}");
+            assert!(error.contains("1 to 64 threads") && error.lines().count() == 1, "{error}");
+        }
+        for (bad, what) in [
+            ("spin-4,", "''"),
+            ("spin-4,block 4", "'block 4'"),
+            ("spin-4,spin-1x4", "'spin-4' is there twice"),
+            ("spin-2x2-mixed-t2,spin-2x2-t2-mixed", "'spin-2x2-mixed-t2' is there twice"),
+        ] {
+            let error = bad.parse::<Scenarios>().unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+    }
+}

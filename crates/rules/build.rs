@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Builds the rules of policies/ as native code, and the shapes that the C side and Rust share.
+
+fn main() {
+    scx_cargo::BpfBuilder::new()
+        .expect("BPF needs clang 19 or newer: install it and set BPF_CLANG, e.g. BPF_CLANG=clang-19")
+        // Kernel types use anonymous struct members of named types since 7.0, and so does vmlinux.h.
+        .add_cflag("-fms-extensions")
+        .add_cflag("-Wno-microsoft-anon-tag")
+        .enable_intf("../../bpf/intf.h", "bpf_intf.rs")
+        .build()
+        .unwrap_or_else(|e| panic!("there are no types of bpf/intf.h: {e:?}"));
+
+    cc::Build::new()
+        .file("../../policies/native.c")
+        .warnings_into_errors(true)
+        .extra_warnings(true)
+        .compile("cosched_policies");
+
+    for dir in ["../../policies", "../../bpf"] {
+        println!("cargo:rerun-if-changed={dir}");
+    }
+}

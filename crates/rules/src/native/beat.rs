@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Turns that nodes agree on without being told, as native functions (`policies/beat.h`). Times are in ns, chances in
+//! 1 / 2^32.
+
+use crate::intf::cosched_policy as Policy;
+use crate::intf::{
+    self, cosched_beat_clock as Clock, cosched_beat_hold as Hold, cosched_beat_job as Job, cosched_beat_news as News,
+};
+
+unsafe extern "C" {
+    fn cosched_native_beat_draw(name: u64, turn: u64) -> u32;
+    fn cosched_native_beat_theta(weight: u64, after: u64) -> u32;
+    fn cosched_native_beat_sketch(node: u64) -> u32;
+    fn cosched_native_beat_sketch_merge(a: u32, b: u32) -> u32;
+    fn cosched_native_beat_size(sizes: u32) -> u32;
+    fn cosched_native_beat_is_before(a: *const Job, b: *const Job) -> i32;
+    fn cosched_native_beat_period(policy: *const Policy, tai_ns: u64) -> u64;
+    fn cosched_native_beat_job_begin(job: *mut Job, name: u64, node: u64, period: u64);
+    fn cosched_native_beat_renew(job: *mut Job, here: u32, period: u64);
+    fn cosched_native_beat_tell(news: *mut News, job: *const Job, clock_ns: u64);
+    fn cosched_native_beat_hear(job: *mut Job, policy: *const Policy, news: *const News);
+    fn cosched_native_beat_rank(policy: *const Policy, job: *const Job, turn: u64, lead_ns: i64, won: *mut u32) -> u64;
+    fn cosched_native_beat_hear_nothing(job: *mut Job);
+    fn cosched_native_beat_follows(
+        hold: *mut Hold,
+        policy: *const Policy,
+        job: *const Job,
+        lead_ns: i64,
+        running_lead_ns: i64,
+        now_ns: u64,
+    ) -> i32;
+    fn cosched_native_beat_rank_held(hold: *const Hold, name: u64, rank: u64, now_ns: u64) -> u64;
+    fn cosched_native_beat_clock_ns(clock: *const Clock, tai_ns: u64) -> u64;
+    fn cosched_native_beat_clock_turn(clock: *mut Clock, policy: *const Policy, tai_ns: u64);
+    fn cosched_native_beat_clock_hear(clock: *mut Clock, policy: *const Policy, tai_ns: u64, heard_ns: u64) -> i32;
+}
+
+/// Of a CPU that has heard nothing.
+pub const NEW_BEAT_CLOCK: Clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 0 };
+/// Of a CPU that no job holds.
+pub const NEW_BEAT_HOLD: Hold = Hold { name: 0, until_ns: 0 };
+/// The rank of tasks that do not communicate, and of all in a turn that no job has won.
+pub const BEAT_REST_RANK: u64 = intf::BEAT_REST_RANK as u64;
+
+/// The draw of the job `name` in `turn`: any number of 32 bits.
+pub fn beat_draw(name: u64, turn: u64) -> u32 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_beat_draw(name, turn) }
+}
+
+/// The chance of a job of this weight where those after it have weights that sum up to `after`.
+pub fn beat_theta(weight: u64, after: u64) -> u32 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_beat_theta(weight, after) }
+}
+
+/// The sketch of one node.
+pub fn beat_sketch(node: u64) -> u32 {
+    // SAFETY: a pure function of a number.
+    unsafe { cosched_native_beat_sketch(node) }
+}
+
+/// The sketch of the nodes of both.
+pub fn beat_sketch_merge(a: u32, b: u32) -> u32 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_beat_sketch_merge(a, b) }
+}
+
+/// The size that a sketch stands for: about 4 log2 of how many nodes it has seen.
+pub fn beat_size(sizes: u32) -> u32 {
+    // SAFETY: a pure function of a number.
+    unsafe { cosched_native_beat_size(sizes) }
+}
+
+/// Whether `a` draws before `b`.
+pub fn beat_is_before(a: &Job, b: &Job) -> bool {
+    // SAFETY: a pure function that reads its arguments.
+    unsafe { cosched_native_beat_is_before(a, b) != 0 }
+}
+
+/// The number of the period in which it is `tai_ns`.
+pub fn beat_period(policy: &Policy, tai_ns: u64) -> u64 {
+    // SAFETY: a pure function that reads its first argument.
+    unsafe { cosched_native_beat_period(policy, tai_ns) }
+}
+
+/// The job `name` as it comes to a node in `period`.
+pub fn beat_job(name: u64, node: u64, period: u64) -> Job {
+    let mut job = Job { name: 0, period: 0, theta: 0, heard: 0, sizes: 0, heard_sizes: 0, astray: 0, heard_astray: 0 };
+    // SAFETY: changes its first argument.
+    unsafe { cosched_native_beat_job_begin(&mut job, name, node, period) };
+    job
+}
+
+/// What was heard in the last period counts in this one, but no theta above `here`.
+pub fn beat_renew(job: &mut Job, here: u32, period: u64) {
+    // SAFETY: changes its first argument.
+    unsafe { cosched_native_beat_renew(job, here, period) }
+}
+
+/// What a message of the job says when its sender's clock shows `clock_ns`.
+pub fn beat_tell(job: &Job, clock_ns: u64) -> News {
+    let mut news = News { tai_ns: 0, theta: 0, sizes: 0 };
+    // SAFETY: changes its first argument and reads the second.
+    unsafe { cosched_native_beat_tell(&mut news, job, clock_ns) };
+    news
+}
+
+/// A message of the job has come with `news`.
+pub fn beat_hear(job: &mut Job, policy: &Policy, news: &News) {
+    // SAFETY: changes its first argument and reads the others.
+    unsafe { cosched_native_beat_hear(job, policy, news) }
+}
+
+/// How early the job goes in `turn`, 0 being the first, `won` being kept up to date; see `policies/beat.h`.
+pub fn beat_rank(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: &mut bool) -> u64 {
+    let mut has_won = u32::from(*won);
+    // SAFETY: changes its last argument and reads the others.
+    let rank = unsafe { cosched_native_beat_rank(policy, job, turn, lead_ns, &mut has_won) };
+    *won = has_won != 0;
+    rank
+}
+
+/// A message of the job has come without news.
+pub fn beat_hear_nothing(job: &mut Job) {
+    // SAFETY: changes its argument.
+    unsafe { cosched_native_beat_hear_nothing(job) }
+}
+
+/// Whether the job, which has a message, takes the CPU and holds it because it is astray. The leads are those of the
+/// job and of the running task, in ns.
+pub fn beat_follows(
+    hold: &mut Hold,
+    policy: &Policy,
+    job: &Job,
+    lead_ns: i64,
+    running_lead_ns: i64,
+    now_ns: u64,
+) -> bool {
+    // SAFETY: changes its first argument and reads the others.
+    unsafe { cosched_native_beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns) != 0 }
+}
+
+/// The rank of a job, behind the one that holds the CPU at `now_ns`.
+pub fn beat_rank_held(hold: &Hold, name: u64, rank: u64, now_ns: u64) -> u64 {
+    // SAFETY: a pure function that reads its first argument.
+    unsafe { cosched_native_beat_rank_held(hold, name, rank, now_ns) }
+}
+
+/// What the clock of a CPU shows at this TAI.
+pub fn beat_clock_ns(clock: &Clock, tai_ns: u64) -> u64 {
+    // SAFETY: a pure function that reads its first argument.
+    unsafe { cosched_native_beat_clock_ns(clock, tai_ns) }
+}
+
+/// A turn may have begun: the clock goes back by what is due.
+pub fn beat_clock_turn(clock: &mut Clock, policy: &Policy, tai_ns: u64) {
+    // SAFETY: changes its first argument and reads the second.
+    unsafe { cosched_native_beat_clock_turn(clock, policy, tai_ns) }
+}
+
+/// A peer's clock shows `heard_ns`, and the own TAI is `tai_ns`. Returns whether the clock was moved.
+pub fn beat_clock_hear(clock: &mut Clock, policy: &Policy, tai_ns: u64, heard_ns: u64) -> bool {
+    // SAFETY: changes its first argument and reads the second.
+    unsafe { cosched_native_beat_clock_hear(clock, policy, tai_ns, heard_ns) != 0 }
+}

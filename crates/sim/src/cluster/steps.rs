@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a process does while it has the CPU, and how it waits: the columns of Zhang's Table 1.
+
+use super::gate::Stamp;
+use super::model::{Cluster, Event, SPINS};
+use super::task::Step;
+use crate::engine::{NEVER_NS, Queue};
+use crate::node::Use;
+use cosched_rules::intf;
+use cosched_rules::native;
+
+impl Cluster<'_> {
+    /// The next iteration begins, if there is one.
+    pub(super) fn begins_iteration(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (place, skew) = (self.place_of(node, slot), self.setup.skew);
+        let exchanges = self.setup.exchanges;
+        let task = self.task(place);
+        if task.iterations_left == 0 {
+            // Its slot is free before the CPU is, so that nobody is given to it meanwhile.
+            self.gives_up(node, slot, queue);
+            return self.leaves(place, queue);
+        }
+        (task.iterations_left, task.exchanges_left) = (task.iterations_left - 1, exchanges);
+        task.step = Step::Compute;
+        task.left_ns = task.skewed_ns(task.iteration.compute_ns, skew);
+        self.useful_ns[0] += self.task(place).left_ns;
+        self.computes(node, slot, queue);
+    }
+
+    /// The running process computes for what is left of that.
+    pub(super) fn computes(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (place, now_ns) = (self.place_of(node, slot), queue.now_ns());
+        let until_ns = now_ns + self.task(place).left_ns;
+        let it = &mut self.cpus[node].node;
+        it.use_for(Use::Compute, now_ns);
+        let timer = it.set_timer(until_ns);
+        queue.at(until_ns, Event::Timer { node: node as u32, timer });
+    }
+
+    /// The running process has computed, or has spun for as long as it was to.
+    pub(super) fn step_over(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (place, skew) = (self.place_of(node, slot), self.setup.skew);
+        let task = self.task(place);
+        if task.receives() {
+            return self.spin_over(node, slot, queue);
+        }
+        let io_ns = task.skewed_ns(task.iteration.io_ns, skew);
+        if io_ns == 0 {
+            return self.sends(node, slot, queue);
+        }
+        (task.step, task.sleeps) = (Step::Io, true);
+        queue.at(queue.now_ns() + io_ns, Event::IoDone { place: place as u32 });
+        self.gives_up(node, slot, queue);
+    }
+
+    /// A disk has done its part. That costs the CPU nothing here, under any policy.
+    pub(super) fn io_done(&mut self, place: u32, queue: &mut Queue<Event>) {
+        let task = self.task(place as usize);
+        (task.step, task.sleeps) = (Step::Send, false);
+        let (node, slot) = self.node_of(place);
+        self.wakes(node, slot, queue);
+    }
+
+    /// To both neighbours, first to the one behind, who receives from this side first. The node's interface has one message at a
+    /// time on its way, be they of one process or of several (3.1: "the contention at the interface is modeled").
+    pub(super) fn sends(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (place, now_ns) = (self.place_of(node, slot), queue.now_ns());
+        let latency_ns = self.setup.costs.latency_ns;
+        let task = self.task(place);
+        task.exchanges_left = task.exchanges_left.saturating_sub(1);
+        let (neighbours, exchange_ns) = (task.neighbours, task.iteration.exchange_ns);
+        let rest_ns = self.cpus[node].node.local.rest_ns(slot);
+        let stamp = self.gates.get(node).map_or_else(Stamp::default, |gate| gate.stamp(rest_ns));
+        let sent_ns = &mut self.cpus[node].sent_ns;
+        for (side, to) in neighbours.into_iter().enumerate().rev() {
+            if let Some(to) = to {
+                *sent_ns = now_ns.max(*sent_ns) + latency_ns;
+                // It comes from the other side.
+                queue.at(*sent_ns, Event::Message { place: to, side: 1 - side as u8, stamp });
+            }
+        }
+        if neighbours.iter().all(Option::is_none) {
+            return self.begins_iteration(node, slot, queue);
+        }
+        self.useful_ns[1] += exchange_ns;
+        self.begins_receive(node, slot, 0, queue);
+    }
+
+    /// The running process receives from the neighbour on this side, or from the next that it has.
+    fn begins_receive(&mut self, node: usize, slot: u32, side: usize, queue: &mut Queue<Event>) {
+        let place = self.place_of(node, slot);
+        let task = self.task(place);
+        let Some(side) = (side..task.neighbours.len()).find(|&side| task.neighbours[side].is_some()) else {
+            return match task.exchanges_left {
+                0 => self.begins_iteration(node, slot, queue),
+                _ => self.sends(node, slot, queue),
+            };
+        };
+        task.step = Step::Receive(side);
+        let history = task.history;
+        let spin_ns = self.spin_ns(&history);
+        self.task(place).left_ns = spin_ns;
+        self.receives(node, slot, side, queue);
+    }
+
+    /// How long a wait spins before it sleeps or yields; one that does neither spins on.
+    fn spin_ns(&self, history: &intf::cosched_wait_history) -> u64 {
+        let policy = &self.setup.policy;
+        if self.setup.leaves_cpu() { native::spin_ns(policy, history) } else { NEVER_NS }
+    }
+
+    /// The running process takes the message that it is to receive, or waits for it.
+    pub(super) fn receives(&mut self, node: usize, slot: u32, side: usize, queue: &mut Queue<Event>) {
+        let (place, now_ns) = (self.place_of(node, slot), queue.now_ns());
+        let task = self.task(place);
+        if task.pending[side] > 0 {
+            task.pending[side] -= 1;
+            task.first_arrival_ns = now_ns;
+            return self.begins_receive(node, slot, side + 1, queue);
+        }
+        let left_ns = task.left_ns;
+        let it = &mut self.cpus[node].node;
+        it.use_for(Use::Communicate, now_ns);
+        let timer = it.set_timer(now_ns.saturating_add(left_ns));
+        if left_ns != NEVER_NS {
+            queue.after(SPINS, left_ns, Event::Timer { node: node as u32, timer });
+        }
+    }
+
+    /// The running process has spun in vain. It spins on, if its rule says so (Arpaci-Dusseau 3.4); else it sleeps, or
+    /// yields and spins on.
+    fn spin_over(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (place, now_ns) = (self.place_of(node, slot), queue.now_ns());
+        let policy = self.setup.policy;
+        let task = self.task(place);
+        let Step::Receive(side) = task.step else { return };
+        let since_ns = now_ns - task.last_arrival_ns;
+        if native::spin_goes_on(&policy, since_ns) {
+            task.left_ns = native::spin_interval_ns(&policy).saturating_sub(since_ns).max(1);
+            return self.receives(node, slot, side, queue);
+        }
+        if policy.wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK {
+            task.sleeps = true;
+            return self.gives_up(node, slot, queue);
+        }
+        let history = task.history;
+        let spin_ns = self.spin_ns(&history);
+        let cost_ns = self.yields(node, slot, queue);
+        self.task(place).left_ns = spin_ns + cost_ns;
+        self.receives(node, slot, side, queue);
+    }
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The kernel's fair order (`policies/fair.h`, `bpf/fair.bpf.h`) for tasks of equal weight, in one group.
+//!
+//! The queue is ordered by where tasks stood when their slice began. A task that is preempted keeps its place and the
+//! rest of its slice. Slices end at ticks, of 1 ms unless said otherwise. A parked task stays in the order, and runs when
+//! there is no other (`bpf/park.bpf.h`).
+
+mod standing;
+
+use super::{LocalScheduler, Slot};
+use crate::policy::NOTHING;
+use cosched_rules::intf::{self, cosched_demand, cosched_order, cosched_place, cosched_policy};
+use cosched_rules::native;
+
+const TICK_NS: u64 = 1_000_000;
+/// Of each task.
+pub const WEIGHT: u32 = intf::FAIR_WEIGHT_DEFAULT;
+/// Of each task, in the unit of effective weights.
+pub const EFFECTIVE: u64 = (WEIGHT as u64) << intf::FAIR_WEIGHT_SHIFT;
+
+#[derive(Clone, Debug)]
+struct Task {
+    place: cosched_place,
+    /// Where it stood when its slice began.
+    key: u64,
+    used_ns: u64,
+    slice_ns: u64,
+    woken: bool,
+    parked: bool,
+}
+
+const NEW: Task = Task { place: native::NEW_PLACE, key: 0, used_ns: 0, slice_ns: 0, woken: false, parked: false };
+
+impl Task {
+    fn is_before(&self, other: &Task) -> bool {
+        (self.parked, self.key.wrapping_sub(other.key) as i64) < (other.parked, 0)
+    }
+}
+
+/// The scheduler of one CPU.
+#[derive(Clone, Debug)]
+pub struct Fair {
+    tasks: Vec<Task>,
+    order: cosched_order,
+    policy: cosched_policy,
+    tick_ns: u64,
+    /// In the order of their keys, and of their coming among equals.
+    queue: Vec<Slot>,
+}
+
+impl Fair {
+    /// Of a CPU with this many slots under `policy`.
+    pub fn under(policy: &cosched_policy, slots: usize) -> Self {
+        let (tasks, queue) = (vec![NEW; slots], Vec::with_capacity(slots));
+        Fair { tasks, order: native::NEW_ORDER, policy: *policy, tick_ns: TICK_NS, queue }
+    }
+
+    /// Of a CPU with this many slots, and without a gate.
+    pub fn new(slots: usize, slice_ns: u64) -> Self {
+        Fair::under(&cosched_policy { slice_ns, ..NOTHING }, slots)
+    }
+
+    /// The same with ticks of so many ns.
+    pub fn with_ticks(self, tick_ns: u64) -> Self {
+        Fair { tick_ns, ..self }
+    }
+
+    /// Who waits, in the order in which they run.
+    pub fn queue(&self) -> &[Slot] {
+        &self.queue
+    }
+
+    /// Whether somebody waits who is not parked.
+    pub fn is_wanted(&self) -> bool {
+        self.queue.first().is_some_and(|&first| !self.tasks[first as usize].parked)
+    }
+
+    /// How many are runnable.
+    pub fn nr_runnable(&self) -> u32 {
+        (self.order.weight / u64::from(WEIGHT)) as u32
+    }
+
+    /// How many of those have come and not run yet.
+    fn newcomers(&self) -> u32 {
+        self.tasks.iter().filter(|task| task.woken).count() as u32
+    }
+
+    /// The sum of the weights of those.
+    pub fn weight(&self) -> u64 {
+        self.order.weight
+    }
+
+    /// How far `slot` is ahead of the clock, in ns.
+    pub fn lead_ns(&self, slot: Slot) -> i64 {
+        native::fair_lead(&self.order, &self.tasks[slot as usize].place)
+    }
+
+    /// What a gate is to know of how `slot` stands.
+    pub fn describe(&self, demand: &mut cosched_demand, slot: Slot) {
+        let counts = self.tasks[slot as usize].place.weight > 0;
+        let (sum, nr) = (self.weight(), self.nr_runnable());
+        native::account_describe(demand, self.lead_ns(slot), EFFECTIVE, sum, nr, counts);
+    }
+
+    /// What is left of the slice of `slot`, in ns; 0: nothing.
+    pub fn rest_ns(&self, slot: Slot) -> u64 {
+        let task = &self.tasks[slot as usize];
+        task.slice_ns.saturating_sub(task.used_ns)
+    }
+
+    /// Whether `slot` was cut short, with enough left of its slice to be worth a switch.
+    pub fn has_rest(&self, slot: Slot) -> bool {
+        let task = &self.tasks[slot as usize];
+        native::fair_has_rest(task.slice_ns, task.used_ns)
+    }
+
+    /// `slot`, which is in the queue, takes the place there that it has by now, with a whole slice.
+    pub fn restarts(&mut self, slot: Slot) {
+        self.queue.retain(|&other| other != slot);
+        self.begin_slice(slot);
+        self.enqueue(slot);
+    }
+
+    /// Puts `slot`, which is in the queue, before all others. `slice_ns`: for a slice of that length, else for what is left.
+    pub fn boost(&mut self, slot: Slot, slice_ns: Option<u64>) {
+        if let Some(slice_ns) = slice_ns {
+            self.begin_slice(slot);
+            self.tasks[slot as usize].slice_ns = slice_ns;
+        }
+        self.tasks[slot as usize].parked = false;
+        self.goes_first(slot);
+    }
+
+    /// `slot`, which is in the queue, goes behind everybody until [`unpark`](Self::unpark), or until nobody else is there.
+    pub fn park(&mut self, slot: Slot) {
+        self.queue.retain(|&other| other != slot);
+        self.tasks[slot as usize].parked = true;
+        self.insert(slot);
+    }
+
+    /// `slot`, which is parked, takes its turn again.
+    pub fn unpark(&mut self, slot: Slot) {
+        let credit_ns = native::fair_credit(&self.policy, self.newcomers(), true);
+        let task = &mut self.tasks[slot as usize];
+        native::fair_bound_credit(&mut self.order, &mut task.place, credit_ns);
+        (task.parked, task.woken) = (false, true);
+        if !self.has_rest(slot) {
+            self.begin_slice(slot);
+        }
+        self.queue.retain(|&other| other != slot);
+        self.enqueue(slot);
+    }
+
+    /// `slot`, which is in the queue, lets all go first who are there now.
+    pub fn fall_behind(&mut self, slot: Slot) {
+        self.queue.retain(|&other| other != slot);
+        let last = self.queue.iter().rposition(|&other| !self.tasks[other as usize].parked);
+        self.queue.insert(last.map_or(0, |last| last + 1), slot);
+    }
+
+    fn goes_first(&mut self, slot: Slot) {
+        self.queue.retain(|&other| other != slot);
+        self.queue.insert(0, slot);
+    }
+
+    /// `slot` is runnable from now on, with its lead but for the credit beyond `credit_ns`.
+    fn enter(&mut self, slot: Slot, lead: i64, credit_ns: u64) {
+        let place = &mut self.tasks[slot as usize].place;
+        place.vtime = native::fair_place(&self.order, lead, WEIGHT, credit_ns, self.policy.slice_ns);
+        native::fair_enter(&mut self.order, place, WEIGHT);
+    }
+
+    /// A slice as long as is due, which begins where `slot` stands.
+    fn begin_slice(&mut self, slot: Slot) {
+        let slice_ns = native::fair_slice(self.policy.slice_ns, EFFECTIVE, self.order.weight);
+        let task = &mut self.tasks[slot as usize];
+        (task.slice_ns, task.used_ns, task.key) = (slice_ns, 0, task.place.vtime);
+    }
+
+    fn enqueue(&mut self, slot: Slot) {
+        native::fair_bound(&mut self.order, &mut self.tasks[slot as usize].place, false);
+        self.insert(slot);
+    }
+
+    fn insert(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        let place = self.queue.iter().position(|&other| task.is_before(&self.tasks[other as usize]));
+        self.queue.insert(place.unwrap_or(self.queue.len()), slot);
+    }
+}
+
+impl LocalScheduler for Fair {
+    fn tick_ns(&self) -> u64 {
+        self.tick_ns
+    }
+
+    fn arrive(&mut self, slot: Slot) {
+        self.enter(slot, 0, 0);
+        self.begin_slice(slot);
+        self.enqueue(slot);
+    }
+
+    fn sleep(&mut self, slot: Slot) {
+        native::fair_leave(&mut self.order, &mut self.tasks[slot as usize].place);
+    }
+
+    fn wake(&mut self, slot: Slot, urgent: bool) {
+        let credit_ns = native::fair_credit(&self.policy, self.newcomers(), true);
+        self.enter(slot, self.lead_ns(slot), credit_ns);
+        self.tasks[slot as usize].woken = true;
+        self.begin_slice(slot);
+        self.enqueue(slot);
+        if urgent {
+            // A boost: before all others, at its own vtime.
+            self.goes_first(slot);
+        }
+    }
+
+    fn unblock(&mut self, slot: Slot) {
+        self.enqueue(slot);
+    }
+
+    fn preempt(&mut self, slot: Slot) {
+        if !self.has_rest(slot) {
+            self.begin_slice(slot);
+        }
+        self.enqueue(slot);
+    }
+
+    fn expire(&mut self, slot: Slot) {
+        self.begin_slice(slot);
+        self.enqueue(slot);
+    }
+
+    fn charge(&mut self, slot: Slot, ran_ns: u64) {
+        let task = &mut self.tasks[slot as usize];
+        native::fair_charge(&mut self.order, &mut task.place, ran_ns);
+        task.used_ns += ran_ns;
+    }
+
+    fn pick(&mut self) -> Option<Slot> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let slot = self.queue.remove(0);
+        let task = &mut self.tasks[slot as usize];
+        (task.woken, task.parked) = (false, false);
+        Some(slot)
+    }
+
+    fn outranks(&self, running: Slot) -> bool {
+        let Some(&first) = self.queue.first() else { return false };
+        let (first, it) = (&self.tasks[first as usize], &self.tasks[running as usize]);
+        let ahead = it.place.vtime.wrapping_sub(first.key) as i64;
+        first.woken && native::fair_preempts(ahead, self.weight(), self.nr_runnable())
+    }
+
+    fn tick(&mut self, running: Slot) -> bool {
+        let task = &self.tasks[running as usize];
+        // A tick ends what would be over within half of one.
+        task.used_ns + self.tick_ns / 2 >= task.slice_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn all_have_the_same_in_the_long_run() {
+        let mut local = Fair::new(3, 20 * MS);
+        (0..3).for_each(|slot| local.arrive(slot));
+        let mut ran = [0; 3];
+        for _ in 0..600 {
+            let slot = local.pick().unwrap();
+            loop {
+                local.charge(slot, MS);
+                ran[slot as usize] += 1;
+                if local.tick(slot) {
+                    break;
+                }
+            }
+            local.expire(slot);
+        }
+        assert_eq!(ran, [4000; 3]);
+    }
+
+    #[test]
+    fn a_sleeper_comes_back_with_a_slice_of_credit_and_no_more() {
+        let mut local = Fair::new(2, 20 * MS);
+        local.arrive(0);
+        local.arrive(1);
+        assert_eq!(local.pick(), Some(0));
+        local.sleep(0);
+        for _ in 0..100 {
+            assert_eq!(local.pick(), Some(1));
+            local.charge(1, 20 * MS);
+            local.expire(1);
+        }
+        assert_eq!(local.pick(), Some(1));
+        local.charge(1, 5 * MS);
+        local.wake(0, false);
+        assert!(local.outranks(1));
+        // Of the clock as it was before it came, which is the mean of both now.
+        assert_eq!(local.lead_ns(0), -10 * MS as i64);
+    }
+}

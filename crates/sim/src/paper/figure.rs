@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A figure or table of a paper, as it comes out here, with the paper's numbers where the text has them.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::Estimate;
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What it shows, with its unit.
+    pub label: String,
+    /// Whether it is logarithmic; then all values on it are above 0.
+    pub log: bool,
+}
+
+/// A point of a curve, or a cell of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Its place on the x axis.
+    pub x: f64,
+    /// Its column, in a table.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub column: Option<String>,
+    /// What came out here.
+    pub y: f64,
+    /// Half the width of its 90% confidence interval; none of what is computed or ran once.
+    pub ci90: Option<f64>,
+    /// What the paper has.
+    pub paper: Option<f64>,
+}
+
+impl Point {
+    /// A point of a curve.
+    pub fn new(x: f64, y: Estimate) -> Point {
+        Point { x, column: None, y: y.mean, ci90: y.ci90, paper: None }
+    }
+
+    /// How far this is off, as a share of the paper's number; none if there is none.
+    pub fn error(&self) -> Option<f64> {
+        self.paper.map(|paper| self.y / paper - 1.0)
+    }
+}
+
+/// A curve, or the row of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// In which of several graphs it is; empty, if there is one.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub panel: String,
+    /// What tells it from the others.
+    pub name: String,
+    /// In the order of x.
+    pub points: Vec<Point>,
+}
+
+/// How the paper's number is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sense {
+    /// That much.
+    About,
+    /// No more.
+    AtMost,
+    /// No less.
+    AtLeast,
+}
+
+/// A number in the paper's text, and ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// What is counted, with its unit.
+    pub what: String,
+    /// How the paper's number is meant.
+    pub sense: Sense,
+    /// The paper's.
+    pub paper: f64,
+    /// Ours.
+    pub ours: f64,
+}
+
+impl Claim {
+    /// The paper says that `what` is about `paper`.
+    pub fn about(what: impl Into<String>, paper: f64, ours: f64) -> Claim {
+        Claim { what: what.into(), sense: Sense::About, paper, ours }
+    }
+
+    /// The paper says that `what` is no more than `paper`.
+    pub fn at_most(what: impl Into<String>, paper: f64, ours: f64) -> Claim {
+        Claim { sense: Sense::AtMost, ..Claim::about(what, paper, ours) }
+    }
+
+    /// The paper says that `what` is no less than `paper`.
+    pub fn at_least(what: impl Into<String>, paper: f64, ours: f64) -> Claim {
+        Claim { sense: Sense::AtLeast, ..Claim::about(what, paper, ours) }
+    }
+
+    /// How far ours is off, as a share of the paper's: 0 on the right side of a bound.
+    pub fn error(&self) -> f64 {
+        let error = self.ours / self.paper - 1.0;
+        match self.sense {
+            Sense::About => error,
+            Sense::AtMost => error.max(0.0),
+            Sense::AtLeast => error.min(0.0),
+        }
+    }
+
+    /// The paper's number as text.
+    pub fn paper_text(&self) -> String {
+        let sense = match self.sense {
+            Sense::About => "",
+            Sense::AtMost => "at most ",
+            Sense::AtLeast => "at least ",
+        };
+        format!("{sense}{}", number(self.paper))
+    }
+}
+
+/// A figure or table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// As `sim paper` knows it.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The x axis.
+    pub x: Axis,
+    /// The y axis.
+    pub y: Axis,
+    /// What is in it.
+    pub series: Vec<Series>,
+    /// What the paper's text says of it.
+    pub claims: Vec<Claim>,
+    /// How it was made: seed, runs, lengths.
+    pub made: String,
+}
+
+impl Figure {
+    /// How far the points are off that have a number of the paper, in the order of the size of that.
+    pub fn errors(&self) -> Vec<f64> {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let mut errors: Vec<f64> = points.filter_map(|point| point.error().map(f64::abs)).collect();
+        errors.sort_by(f64::total_cmp);
+        errors
+    }
+
+    /// As CSV: a line for each point and each claim.
+    pub fn csv(&self) -> String {
+        let mut csv = String::from("kind,panel,name,x,column,ours,ci90,paper,sense,error\n");
+        let text = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        for series in &self.series {
+            let (panel, name) = (quoted(&series.panel), quoted(&series.name));
+            for point in &series.points {
+                let Point { x, column, y, ci90, paper } = point;
+                let column = quoted(column.as_deref().unwrap_or(""));
+                let (ci90, sense) = (text(*ci90), if paper.is_some() { "about" } else { "" });
+                let (paper, error) = (text(*paper), text(point.error()));
+                let _ = writeln!(csv, "point,{panel},{name},{x},{column},{y},{ci90},{paper},{sense},{error}");
+            }
+        }
+        for claim in &self.claims {
+            let sense = match claim.sense {
+                Sense::About => "about",
+                Sense::AtMost => "at-most",
+                Sense::AtLeast => "at-least",
+            };
+            let (what, error) = (quoted(&claim.what), claim.error());
+            let _ = writeln!(csv, "claim,,{what},,,{},,{},{sense},{error}", claim.ours, claim.paper);
+        }
+        csv
+    }
+}
+
+/// A field of CSV (RFC 4180).
+pub fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.into(),
+    }
+}
+
+/// A number as a table has it: three digits that count.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        size if size == 0.0 || size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.0995 => format!("{value:.2}"),
+        size if size >= 0.000_995 => format!("{value:.4}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_count_on_the_wrong_side_only() {
+        let close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found} {wanted}");
+        close(Claim::about("x", 2.0, 1.5).error(), -0.25);
+        close(Claim::at_most("x", 2.0, 1.5).error(), 0.0);
+        close(Claim::at_most("x", 2.0, 2.5).error(), 0.25);
+        close(Claim::at_least("x", 2.0, 2.5).error(), 0.0);
+        close(Claim::at_least("x", 2.0, 1.0).error(), -0.5);
+    }
+
+    #[test]
+    fn fields_with_commas_and_quotes_are_one_field() {
+        assert_eq!(quoted("a,b"), "\"a,b\"");
+        assert_eq!(quoted("a \"b\""), "\"a \"\"b\"\"\"");
+        assert_eq!(quoted("plain"), "plain");
+    }
+}

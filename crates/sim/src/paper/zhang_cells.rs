@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The cells of Zhang's figures and tables: a strategy, a workload and a machine, run several times with the same jobs for all.
+
+use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
+
+use super::How;
+use super::figure::{Point, Series};
+use crate::cluster::workload::{Stream, Workload};
+use crate::cluster::{self, Costs, Outcome, Setup};
+use crate::progress::progress;
+use crate::report::run_seed;
+use crate::stats::Estimate;
+
+/// The ten strategies, in the order of Figure 4: as the paper calls them, and as the presets do.
+pub const STRATEGIES: [(&str, &str); 10] = [
+    ("Local", "local"),
+    ("GS", "gang"),
+    ("SB", "sb"),
+    ("DCS", "dcs"),
+    ("DCS-SB", "dcs-sb"),
+    ("PB", "pb"),
+    ("PB-SB", "pb-sb"),
+    ("SY", "sy"),
+    ("PB-SY", "pb-sy"),
+    ("DCS-SY", "dcs-sy"),
+];
+
+/// What jobs ask for where the paper does not vary it: it does not say how much that was.
+pub const LOAD: f64 = 0.8;
+/// How many jobs come, and how long they take alone in the mean, in s: as many as can be simulated. The paper's take
+/// hours.
+pub const JOBS: u32 = 100;
+/// Exchanges of messages in an iteration. With one, jobs that communicate have an I/O of 15 us every 300 us, for which the CPU
+/// switches for 200 us, and all strategies but the gang are lost; from 8 on it changes little.
+const EXCHANGES: u32 = 8;
+const EXECUTION_S: f64 = 1.0;
+
+/// What a cell runs: the defaults of Table 3, but for what it varies.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// A preset.
+    pub preset: &'static str,
+    /// Which jobs.
+    pub workload: Workload,
+    /// What they ask for.
+    pub load: f64,
+    /// The multiprogramming level.
+    pub level: u32,
+    /// s.
+    pub skew: f64,
+    /// CS of all but the gang, in us; the gang's is ten times as long.
+    pub switch_us: f64,
+    /// I, in us.
+    pub interrupt_us: f64,
+    /// Q, in ms.
+    pub quantum_ms: u64,
+}
+
+impl Cell {
+    /// `preset` with WL`workload`.
+    pub fn new(preset: &'static str, workload: u8) -> Cell {
+        let workload = Workload::new(workload);
+        let (load, level, skew) = (LOAD, 5, 0.2);
+        Cell { preset, workload, load, level, skew, switch_us: 200.0, interrupt_us: 50.0, quantum_ms: 200 }
+    }
+
+    fn setup(&self) -> Setup {
+        let us = |us: f64| (us * 1e3) as u64;
+        let switch_us = if self.preset == "gang" { self.switch_us * 10.0 } else { self.switch_us };
+        let costs = Costs {
+            switch_ns: us(switch_us),
+            interrupt_ns: us(self.interrupt_us),
+            latency_ns: us(185.48),
+            move_ns: us(3.0),
+            check_ns: us(2.0),
+        };
+        let policy = cluster::policy_of(self.preset, &costs, us(200.0), self.quantum_ms * 1_000_000);
+        let policy = policy.expect("it is a preset");
+        Setup { nodes: 32, level: self.level, exchanges: EXCHANGES, policy, costs, skew: self.skew, warmup: 0.1 }
+    }
+
+    fn simulate(&self, how: &How, run: u32) -> Outcome {
+        let seed = run_seed(how.seed, run);
+        let setup = self.setup();
+        let (jobs, execution_ns) = (JOBS, EXECUTION_S * 1e9);
+        let stream = Stream { workload: self.workload, jobs, execution_ns, load: self.load, nodes: setup.nodes };
+        cluster::simulate(&setup, &stream.draw(seed), seed)
+    }
+}
+
+/// Runs all cells on all CPUs. Run by run, all have the same jobs.
+pub fn run(name: &str, cells: &[Cell], how: &How) -> Vec<Ran> {
+    let each: Vec<(&Cell, u32)> = cells.iter().flat_map(|cell| (0..how.runs).map(move |run| (cell, run))).collect();
+    let bar = progress(name, each.len() as u64);
+    let simulate = |(cell, run): &(&Cell, u32)| {
+        let outcome = cell.simulate(how, *run);
+        bar.inc(1);
+        outcome
+    };
+    let outcomes: Vec<Outcome> = each.par_iter().map(simulate).collect();
+    bar.finish_and_clear();
+    outcomes.chunks(how.runs as usize).map(|outcomes| Ran(outcomes.to_vec())).collect()
+}
+
+/// The runs of a cell.
+pub struct Ran(Vec<Outcome>);
+
+impl Ran {
+    /// What `of` says of each run.
+    pub fn estimate(&self, of: impl Fn(&Outcome) -> f64) -> Estimate {
+        Estimate::of(&self.0.iter().map(of).collect::<Vec<_>>())
+    }
+
+    /// The response time, in s.
+    pub fn response_s(&self) -> f64 {
+        self.estimate(|it| it.response_s).mean
+    }
+
+    /// The response time over that of `other`, run by run, less `less`.
+    pub fn over(&self, other: &Ran, less: f64) -> Estimate {
+        let ratios = self.0.iter().zip(&other.0).map(|(it, other)| it.response_s / other.response_s - less);
+        Estimate::of(&ratios.collect::<Vec<_>>())
+    }
+}
+
+/// A row of a table: a cell for each column.
+pub fn row(panel: &str, name: &str, cells: impl Iterator<Item = (String, Estimate, Option<f64>)>) -> Series {
+    let point = |(i, (column, estimate, paper)): (usize, (String, Estimate, Option<f64>))| Point {
+        column: Some(column),
+        paper,
+        ..Point::new(i as f64, estimate)
+    };
+    Series { panel: panel.into(), name: name.into(), points: cells.enumerate().map(point).collect() }
+}
+
+/// How these figures are made.
+pub fn made(how: &How) -> String {
+    how.made(&format!("{JOBS} jobs of {EXECUTION_S} s alone in the mean, the first tenth of which does not count"))
+}

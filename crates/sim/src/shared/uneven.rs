@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What differs from node to node and from time to time: where jobs are, how many compete with them, when they come and
+//! go, how clocks and the fair order stand at the start, which nodes have another policy.
+
+use super::Setup;
+use super::model::Shared;
+use crate::random::Random;
+
+/// A piece of the arrival rule `beat` that can be left out, to see what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Piece {
+    /// A message that comes preempts nobody.
+    Demand,
+    /// Clocks are as each node has them.
+    Clock,
+    /// Each node draws by its own weights.
+    Share,
+    /// Jobs draw in the order of their names.
+    Size,
+    /// A job draws though one of its nodes does not.
+    Astray,
+}
+
+/// What is uneven.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Uneven {
+    /// How many more competitors a node may have: uniform, from none on.
+    pub competitors_more: u32,
+    /// Each job is on so many nodes or more, side by side, anywhere; 0: all jobs are on all nodes.
+    pub nodes_least: u32,
+    /// How long a job stays, and how long it is away, in ns, in the mean; uniform from half of that. 0: all stay.
+    pub stay_ns: u64,
+    /// By how much the clocks of the nodes go too fast, at most, in parts per million: uniform.
+    pub drift_ppm: f64,
+    /// By how much tasks are ahead of the fair order at the start, at most, in ns: uniform.
+    pub lead_ns: u64,
+    /// Of so many nodes one has the other policy; 0: the first one alone.
+    pub mistuned_every: u32,
+    /// What is left out of `beat`.
+    pub without: Vec<Piece>,
+}
+
+/// Where a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its first node; the others follow, and node 0 the last one.
+    pub first: u32,
+    /// How many.
+    pub nodes: u32,
+    /// It has come and not gone.
+    pub is_here: bool,
+}
+
+impl Span {
+    /// Which of its nodes this is, if it is one.
+    pub fn index(&self, node: u32, all: u32) -> Option<u32> {
+        let index = (node + all - self.first) % all;
+        (index < self.nodes).then_some(index)
+    }
+}
+
+/// Where each job is, under this seed.
+pub fn spans(setup: &Setup, seed: u64) -> Vec<Span> {
+    let mut random = Random::new(seed, u64::MAX - 1);
+    let span = |_| {
+        let least = match setup.uneven.nodes_least {
+            0 => setup.nodes,
+            least => least.min(setup.nodes),
+        };
+        let nodes = least + random.below(u64::from(setup.nodes - least) + 1) as u32;
+        let first = if nodes == setup.nodes { 0 } else { random.below(u64::from(setup.nodes)) as u32 };
+        Span { first, nodes, is_here: true }
+    };
+    (0..setup.jobs).map(span).collect()
+}
+
+/// How many competitors this node has, under this seed.
+pub fn competitors(setup: &Setup, seed: u64, node: u32) -> u32 {
+    setup.competitors
+        + Random::new(seed, (1 << 63) | u64::from(node)).below(u64::from(setup.uneven.competitors_more) + 1) as u32
+}
+
+impl Shared<'_> {
+    /// Whether a task has this slot of this node now.
+    pub(super) fn is_present(&self, node: u32, slot: u32) -> bool {
+        let (job, _) = self.setup.who_is(node, slot);
+        match self.spans.get(job as usize) {
+            Some(span) => span.is_here && span.index(node, self.setup.nodes).is_some(),
+            None => job - self.setup.jobs < self.competitors[node as usize],
+        }
+    }
+
+    /// How many tasks share a CPU of this node now, 1 if there are fewer than CPUs.
+    fn tasks_a_cpu(&self, node: u32) -> f64 {
+        let tasks = (0..self.slots).filter(|&slot| self.is_present(node, slot)).count();
+        (tasks as f64 / f64::from(self.setup.cpus)).max(1.0)
+    }
+
+    /// Notes what all were due until now. To be called before a job comes or goes.
+    pub(super) fn notes_dues(&mut self, now_ns: u64) {
+        let passed_ns = (now_ns - self.dues_at_ns) as f64;
+        self.dues_at_ns = now_ns;
+        let mut least = vec![1.0f64; self.spans.len()];
+        for node in 0..self.setup.nodes {
+            let share = 1.0 / self.tasks_a_cpu(node);
+            for slot in 0..self.slots {
+                if !self.is_present(node, slot) {
+                    continue;
+                }
+                self.tasks[(node * self.slots + slot) as usize].due_ns += passed_ns * share;
+                if let Some(least) = least.get_mut(self.setup.who_is(node, slot).0 as usize) {
+                    *least = least.min(share);
+                }
+            }
+        }
+        for (job, least) in least.into_iter().enumerate().filter(|&(job, _)| self.spans[job].is_here) {
+            self.dues_ns[job] += passed_ns * least;
+        }
+    }
+
+    /// TAI of the node of the CPU `on`, as its clock has it.
+    pub(super) fn tai_ns(&self, on: usize, now_ns: u64) -> u64 {
+        let cpu = &self.cpus[on];
+        cpu.tai_ns + now_ns + (now_ns as f64 * cpu.drift_ppm / 1e6) as u64
+    }
+}
