@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Id, Parser, Subcommand};
 
-use crate::limits;
-use crate::recommend;
+use crate::control::recommend;
 pub use crate::settings::RunArgs;
+use crate::settings::limits;
 use crate::trace::event::{JobPattern, Wanted};
 use cosched_rules::choices::Choices;
 

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::hints::Hinted;
-use crate::hooks::HookStates;
-use crate::job_by::JobBy;
 use crate::jobs::JobView;
-use crate::kernel_events::KernelEvents;
+use crate::jobs::job_by::JobBy;
+use crate::jobs::totals::Totals;
+use crate::node::kernel_events::KernelEvents;
+use crate::node::process::ProcessView;
 use crate::prefetch::PrefetchView;
-use crate::process::ProcessView;
-use crate::totals::Totals;
+use crate::scheduler::hooks::HookStates;
 use cosched_rules::intf::cosched_counter_COSCHED_COUNTER_rows;
 use cosched_rules::native;
 use cosched_rules::policy::{CostsView, PolicyView};

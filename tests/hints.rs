@@ -20,7 +20,7 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, co
 use scx_cosched::hints::client::{self, Waits};
 use scx_cosched::hints::server::HintSocket;
 use scx_cosched::hints::{Change, Done};
-use scx_cosched::requests::{Owner, Request};
+use scx_cosched::scheduler::requests::{Owner, Request};
 use tempfile::TempDir;
 
 const EPROTO: i32 = 71;

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use common::{fake_scheduler, snapshot};
 use cosched_rules::{native, presets};
-use scx_cosched::exporter::Exporter;
-use scx_cosched::limits::MetricsListen;
 use scx_cosched::metrics;
+use scx_cosched::metrics::exporter::Exporter;
+use scx_cosched::settings::limits::MetricsListen;
 
 fn both() -> (String, String) {
     let snapshot = snapshot(&presets::find("dcs").unwrap().policy);

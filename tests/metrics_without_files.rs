@@ -5,9 +5,9 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use scx_cosched::exporter::Exporter;
-use scx_cosched::limits::MetricsListen;
-use scx_cosched::requests::Owner;
+use scx_cosched::metrics::exporter::Exporter;
+use scx_cosched::scheduler::requests::Owner;
+use scx_cosched::settings::limits::MetricsListen;
 
 const FILES: u64 = 64;
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Parser;
 use common::{fake_scheduler, needs_root, scx_cosched, serve};
 use scx_cosched::cli::{Cli, RunArgs};
-use scx_cosched::service::{self, Watchdog};
+use scx_cosched::run::service::{self, Watchdog};
 use scx_cosched::settings::Settings;
 
 const UNIT: &str = "packaging/scx_cosched.service";

@@ -16,7 +16,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use scx_cosched::control::ControlSocket;
-use scx_cosched::requests::Owner;
+use scx_cosched::scheduler::requests::Owner;
 use scx_cosched::trace::event::Wanted;
 use scx_cosched::trace::tap::{Client, Tap};
 use serde_json::Value;

@@ -25,9 +25,9 @@ use nix::sys::socket::{
 };
 
 use super::{Change, Done, kernel, new_page, process};
-use crate::privileges;
-use crate::requests::Owner;
-use crate::socket_file::{self, SocketFile};
+use crate::control::socket_file::{self, SocketFile};
+use crate::node::privileges;
+use crate::scheduler::requests::Owner;
 use cosched_rules::intf::{
     COSCHED_HINT_MAGIC, COSCHED_HINT_PROCESSES, COSCHED_HINT_THREADS, cosched_hint_answer, cosched_hint_place,
     cosched_hint_request,

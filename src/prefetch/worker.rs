@@ -24,7 +24,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::ear::Ear;
 use super::{Port, read, to_address};
-use crate::privileges;
+use crate::node::privileges;
 use cosched_rules::intf::{self, cosched_prefetch, cosched_prefetch_news, cosched_wire_key};
 use cosched_rules::native;
 

@@ -8,7 +8,7 @@ use libbpf_rs::MapCore;
 use log::warn;
 
 use super::Scheduler;
-use crate::totals::Totals;
+use crate::jobs::totals::Totals;
 use cosched_rules::intf::COSCHED_JOB_OTHER;
 use cosched_rules::native::{self, Counter};
 

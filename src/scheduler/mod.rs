@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler in the kernel, and the one thread that owns it.
 
+pub mod arrivals;
+pub mod bpf;
 mod burial;
+pub mod hooks;
+pub mod loading;
+pub mod modules;
+pub mod requests;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,26 +22,26 @@ use libbpf_rs::{Link, MapHandle};
 use log::{info, warn};
 use scx_utils::{UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 
-use crate::bpf::{BpfSkel, types};
-use crate::calibration;
-use crate::check::Host;
-use crate::cpu_max::{self, Unkept};
-use crate::gang::Gang;
 use crate::hints::kernel::{self, Pages};
 use crate::hints::{Change, Done};
-use crate::hooks::Hooks;
 use crate::jobs::TopJobs;
-use crate::kernel_events::KernelEvents;
-use crate::loading::{self, Start, Storage};
-use crate::modules::ModuleHooks;
-use crate::owners::Owners;
+use crate::jobs::gang::Gang;
+use crate::jobs::owners::Owners;
+use crate::jobs::totals::{JobTotals, Totals};
+use crate::node::calibration;
+use crate::node::check::Host;
+use crate::node::cpu_max::{self, Unkept};
+use crate::node::kernel_events::KernelEvents;
 use crate::prefetch::Port;
 use crate::prefetch::worker::Worker;
-use crate::requests::{Inbox, Owner, Request};
-use crate::service::{self, Watchdog};
+use crate::run::service::{self, Watchdog};
+use crate::scheduler::bpf::{BpfSkel, types};
+use crate::scheduler::hooks::Hooks;
+use crate::scheduler::loading::{Start, Storage};
+use crate::scheduler::modules::ModuleHooks;
+use crate::scheduler::requests::{Inbox, Owner, Request};
 use crate::settings::{Reloaded, Settings};
 use crate::snapshot::Snapshot;
-use crate::totals::{JobTotals, Totals};
 use crate::trace::tap::{Client, Opened, Tap};
 use crate::wire::{self, Wire};
 use cosched_rules::costs::Costs;

@@ -8,12 +8,13 @@ use scx_utils::NR_CPU_IDS;
 
 use super::{Scheduler, Session};
 use crate::hints::Hinted;
-use crate::hooks::HookStates;
 use crate::jobs::About;
+use crate::jobs::totals;
+use crate::node::process::ProcessView;
 use crate::prefetch::Port;
-use crate::process::ProcessView;
+use crate::scheduler::hooks::HookStates;
 use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
-use crate::{totals, wire};
+use crate::wire;
 
 impl Scheduler<'_, '_> {
     /// All that is known of it now.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Sink;
 use super::event::{Event, What};
-use crate::commands::printable;
+use crate::control::commands::printable;
 
 /// A line for each event, for people.
 pub struct Text<W>(pub W);

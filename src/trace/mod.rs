@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::check::Host;
 use crate::cli::TraceArgs;
-use crate::commands;
+use crate::control::commands;
 use crate::control::{self, Held, Question};
-use crate::owners::Owners;
+use crate::jobs::owners::Owners;
+use crate::node::check::Host;
 use crate::snapshot::Snapshot;
 use event::{Event, JobPattern};
 use perfetto::{Node, Perfetto};
@@ -81,7 +81,7 @@ pub trait Sink {
 /// # Errors
 /// If no scheduler is running, somebody else traces, the trace cannot be written, or the scheduler ends before the trace.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
-    crate::logging::init(false);
+    crate::run::logging::init(false);
     let socket = commands::socket(&args.client);
     let status: Snapshot = control::ask(socket, &Question::Status {})?;
     let offset_ns = event::realtime_offset_ns()?;

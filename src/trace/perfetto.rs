@@ -20,7 +20,7 @@ use super::Sink;
 use super::event::{Event, What};
 use super::lines::lost_words;
 use super::runs::Run;
-use crate::gang::hash;
+use crate::jobs::gang::hash;
 
 /// Who a trace is of.
 #[derive(Clone, Debug)]

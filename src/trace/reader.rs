@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
 use super::tap::Outlet;
-use crate::totals::{self, Plain};
+use crate::jobs::totals::{self, Plain};
 use cosched_rules::intf::{cosched_counter_COSCHED_COUNTER_trace_lost as TRACE_LOST, cosched_event};
 
 /// How many events are read at a time: so often a reader looks whether it is to end.

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::key::Key;
 use super::network::Network;
-use crate::gang;
+use crate::jobs::gang;
 use crate::prefetch::settings::PrefetchSettings;
 use cosched_rules::rows::{Fault, Given, Scalar};
 

@@ -14,10 +14,10 @@ use libbpf_rs::Btf;
 use libbpf_rs::btf::types::Struct;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
-use crate::bpf::BpfSkelBuilder;
 use crate::cli::CheckArgs;
-use crate::cpu_max::{self, Unkept};
-use crate::hooks::{self, Hook};
+use crate::node::cpu_max::{self, Unkept};
+use crate::scheduler::bpf::BpfSkelBuilder;
+use crate::scheduler::hooks::{self, Hook};
 use crate::settings::DEFAULT_CONTROL_SOCKET;
 use cosched_rules::intf;
 
@@ -274,7 +274,7 @@ fn hooks_of_the_object() -> Result<Vec<Hook>> {
 /// # Errors
 /// If the findings cannot be printed.
 pub fn run(args: &CheckArgs) -> Result<ExitCode> {
-    crate::logging::init(false);
+    crate::run::logging::init(false);
     let host = Host::new(Path::new("/"));
     let socket = args.control_socket.as_deref().unwrap_or(Path::new(DEFAULT_CONTROL_SOCKET));
 

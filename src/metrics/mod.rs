@@ -4,6 +4,9 @@
 //! Every name has the prefix `scx_cosched_`, base units, and one quantity. No label is unbounded: jobs are
 //! the N largest and "other".
 
+pub mod exporter;
+pub mod monitor;
+
 use std::collections::BTreeMap;
 use std::fmt::{Error, Write};
 
@@ -14,7 +17,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::jobs::JobView;
-use crate::process::ProcessView;
+use crate::node::process::ProcessView;
 use crate::snapshot::Snapshot;
 use cosched_rules::choices::ROWS;
 use cosched_rules::native;

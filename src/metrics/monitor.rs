@@ -12,8 +12,8 @@ use anyhow::{Context, Result, anyhow};
 use scx_stats::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::privileges;
-use crate::requests::Owner;
+use crate::node::privileges;
+use crate::scheduler::requests::Owner;
 use crate::snapshot::Snapshot;
 use cosched_rules::native;
 
@@ -160,7 +160,7 @@ pub fn print_forever(seconds: f64) -> Result<()> {
 /// # Errors
 /// If nothing can be printed.
 pub fn watch(seconds: f64) -> Result<ExitCode> {
-    crate::logging::init(false);
+    crate::run::logging::init(false);
     print_forever(seconds)?;
     Ok(ExitCode::SUCCESS)
 }

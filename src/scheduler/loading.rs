@@ -11,9 +11,10 @@ use log::warn;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{NR_CPU_IDS, Topology, scx_ops_load, scx_ops_open};
 
-use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
+use crate::node::cpu_max;
+use crate::scheduler::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
+use crate::scheduler::hooks;
 use crate::wire::Wire;
-use crate::{cpu_max, hooks};
 use cosched_rules::intf;
 use cosched_rules::report::one_line;
 

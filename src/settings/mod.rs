@@ -3,18 +3,20 @@
 //!
 //! What is no choice of the policy is one row of the table below; the choices are in [`choices`].
 
+pub mod config;
+pub mod limits;
+
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::Arrivals;
-use crate::config;
-use crate::gang::{self, NamedRows};
-use crate::job_by::JobBy;
-use crate::limits::{self, MetricsListen};
+use crate::jobs::gang::{self, NamedRows};
+use crate::jobs::job_by::JobBy;
 use crate::prefetch::settings::PrefetchSettings;
+use crate::scheduler::arrivals::Arrivals;
+use crate::settings::limits::MetricsListen;
 use crate::wire::key::{self, Key};
 use crate::wire::network::Network;
 use crate::wire::settings::{Interface, WireSettings, default_node_number, once};

@@ -12,11 +12,11 @@ use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use serde::Serialize;
 
 use crate::cli::{ClientArgs, ListArgs, Look, RecommendArgs, SetArgs};
+use crate::control::recommend::{self, Advice, Confidence, Figures};
 use crate::control::{self, Question};
 use crate::hints::Hinted;
 use crate::jobs::JobView;
 use crate::prefetch::PrefetchView;
-use crate::recommend::{self, Advice, Confidence, Figures};
 use crate::settings::{DEFAULT_CONTROL_SOCKET, Reloaded};
 use crate::snapshot::{GangSkew, Runnable, Snapshot};
 use cosched_rules::costs::Costs;

@@ -21,10 +21,10 @@ use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::limits::MetricsListen;
 use crate::metrics;
-use crate::privileges;
-use crate::requests::Owner;
+use crate::node::privileges;
+use crate::scheduler::requests::Owner;
+use crate::settings::limits::MetricsListen;
 
 /// Scrapes that wait for a snapshot at the same time. More wait in line.
 const SCRAPES_MAX: usize = 2;

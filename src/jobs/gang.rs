@@ -17,8 +17,8 @@ use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 use log::warn;
 
-use crate::job_by::JobBy;
-use crate::owners::Owners;
+use crate::jobs::job_by::JobBy;
+use crate::jobs::owners::Owners;
 use cosched_rules::choices::Arrival;
 use cosched_rules::intf::COSCHED_JOB_OTHER;
 use cosched_rules::policy::Policy;

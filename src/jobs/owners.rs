@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::job_by::JobBy;
+use crate::jobs::job_by::JobBy;
 
 /// Between two walks through the hierarchy of cgroups, of which there may be thousands.
 const WALK_INTERVAL: Duration = Duration::from_secs(1);

@@ -6,11 +6,16 @@
 //! and what it used before stays with "other". A job that leaves takes what it used to "other". Jobs at the
 //! edge of the list change places only when one is clearly ahead, else they would do so at every look.
 
+pub mod gang;
+pub mod job_by;
+pub mod owners;
+pub mod totals;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::totals::JobTotals;
+use crate::jobs::totals::JobTotals;
 use cosched_rules::intf::COSCHED_JOB_OTHER;
 
 /// A job outside the list replaces one on it when it has used this many quarters of that one's CPU time.

@@ -5,6 +5,10 @@
 //! `{"error": "..."}`. Lines, time and connections are bounded, so a client that stalls or floods disturbs
 //! nobody else. That of a client that traces stays for as long as the trace.
 
+pub mod commands;
+pub mod recommend;
+pub mod socket_file;
+
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,9 +23,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::privileges;
-use crate::requests::Owner;
-use crate::socket_file::{self, SocketFile};
+use crate::control::socket_file::SocketFile;
+use crate::node::privileges;
+use crate::scheduler::requests::Owner;
 use crate::trace::event::Wanted;
 use crate::trace::tap::Client;
 use cosched_rules::policy::PolicyChange;
