@@ -2,15 +2,14 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::{Args, Id, Parser, Subcommand};
 
-use crate::control::recommend;
-pub use crate::settings::RunArgs;
-use crate::settings::limits;
-use crate::trace::event::{JobPattern, Wanted};
-use cosched_rules::choices::Choices;
+use crate::control::commands::{ClientArgs, ListArgs, Look, SetArgs};
+use crate::control::trace::TraceArgs;
+use crate::run::check::CheckArgs;
+
+use crate::settings::{RunArgs, limits};
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
 /// receiver, so that the processes of a parallel job run at the same time on all nodes.
@@ -85,96 +84,6 @@ pub enum PolicyCommand {
     Show(Look),
     /// Change the policy of the running scheduler, without a reload.
     Set(SetArgs),
-}
-
-/// What looks at the running scheduler and changes nothing.
-#[derive(Debug, Subcommand)]
-pub enum Look {
-    /// Show the policy of the running scheduler.
-    Show(ClientArgs),
-    /// Watch the running scheduler, and say which policy fits and why; change nothing.
-    Recommend(RecommendArgs),
-}
-
-/// `check`.
-#[derive(Args, Debug)]
-pub struct CheckArgs {
-    /// Where the running scheduler would be talked to. [default: /run/scx_cosched.sock]
-    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
-    pub control_socket: Option<PathBuf>,
-}
-
-/// `policy list`.
-#[derive(Args, Debug)]
-pub struct ListArgs {
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Asks the running scheduler.
-#[derive(Args, Debug)]
-pub struct ClientArgs {
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-
-    /// Where the running scheduler is talked to. [default: /run/scx_cosched.sock]
-    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
-    pub control_socket: Option<PathBuf>,
-}
-
-/// `trace`.
-#[derive(Args, Debug)]
-pub struct TraceArgs {
-    /// What to print: any of arrivals, decisions and switches, with commas between them. The rest costs nothing.
-    #[arg(long, value_name = "LIST", default_value = "arrivals,decisions,switches")]
-    pub events: Wanted,
-
-    /// Only the tasks of jobs with this name, as status shows it; a * stands for any part of it.
-    #[arg(long, value_name = "JOB")]
-    pub job: Option<JobPattern>,
-
-    /// For how long, in seconds, 0.1 to 3600. [default: until Ctrl-C]
-    #[arg(long, value_name = "S", value_parser = |s: &str| recommend::SECONDS.parse(s), allow_hyphen_values = true)]
-    pub seconds: Option<f64>,
-
-    /// Print nothing, and write a file of Chrome's trace events, which Perfetto shows. Those of several nodes, whose
-    /// clocks agree, can be put together by joining their lists traceEvents.
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
-    pub perfetto: Option<PathBuf>,
-
-    /// Where and how to ask.
-    #[command(flatten)]
-    pub client: ClientArgs,
-}
-
-/// `policy recommend`.
-#[derive(Args, Debug)]
-pub struct RecommendArgs {
-    /// For how long to watch, in seconds, 0.1 to 3600.
-    #[arg(long, value_name = "S", default_value = "5", value_parser = |s: &str| recommend::SECONDS.parse(s), allow_hyphen_values = true)]
-    pub seconds: f64,
-
-    /// Where and how to ask.
-    #[command(flatten)]
-    pub client: ClientArgs,
-}
-
-/// `policy set`.
-#[derive(Args, Debug)]
-pub struct SetArgs {
-    /// The preset to start from; without it, the policy in force is changed.
-    #[arg(value_name = "NAME")]
-    pub name: Option<String>,
-
-    /// Single choices, other than the policy has them.
-    #[command(flatten)]
-    pub choices: Choices,
-
-    /// Where and how to ask.
-    #[command(flatten)]
-    pub client: ClientArgs,
 }
 
 #[cfg(test)]

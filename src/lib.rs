@@ -13,9 +13,10 @@
 //!
 //! | what it does | |
 //! |---|---|
-//! | [`run`] | the order in which things start and end, what systemd is told of it, and the log |
-//! | [`node`] | what this kernel has and lacks, what messages cost here, what the process may do and takes |
+//! | [`run`] | the order in which things start and end, and what this kernel lacks for it |
 //! | [`scheduler`] | loads, attaches, serves and restarts |
+//! | [`bpf`] | the skeleton of the C side, and its hooks |
+//! | [`node`] | this machine, what messages cost on it, and this process: what it may do, takes, logs and tells systemd |
 //! | [`jobs`] | which jobs there are, what they have used, and whose they are |
 //! | [`wire`] | epochs on the wire: XDP, sock_ops and tc, loaded by aya |
 //! | [`prefetch`] | correspondents on other nodes are asked for ahead of messages |
@@ -24,11 +25,12 @@
 //! | how it is seen | |
 //! |---|---|
 //! | [`snapshot`] | one moment of the scheduler, which every output shows |
-//! | [`control`] | the root-only socket, and the commands that use it |
+//! | [`control`] | the sockets for root and for hints, and the commands that use the first |
 //! | [`metrics`] | OpenMetrics over HTTP, and the `scx_stats` server that scx tools read |
 //! | [`trace`] | arrivals, decisions and switches as they happen |
 #![warn(missing_docs)]
 
+pub mod bpf;
 pub mod cli;
 pub mod control;
 pub mod hints;

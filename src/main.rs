@@ -8,10 +8,10 @@ use std::process::{Command as Program, ExitCode};
 use anyhow::{Context, Error, Result};
 use cosched_rules::{NAME, report};
 use scx_cosched::cli::{Cli, Command, PolicyCommand};
-use scx_cosched::control::commands;
+use scx_cosched::control::{commands, trace};
 use scx_cosched::metrics::monitor;
-use scx_cosched::node::check;
-use scx_cosched::{run, trace};
+use scx_cosched::run;
+use scx_cosched::run::check;
 
 fn main() -> ExitCode {
     let cli = match report::command_line() {

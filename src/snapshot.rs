@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bpf::hooks::HookStates;
 use crate::hints::Hinted;
 use crate::jobs::JobView;
 use crate::jobs::job_by::JobBy;
@@ -13,7 +14,6 @@ use crate::jobs::totals::Totals;
 use crate::node::kernel_events::KernelEvents;
 use crate::node::process::ProcessView;
 use crate::prefetch::PrefetchView;
-use crate::scheduler::hooks::HookStates;
 use cosched_rules::intf::cosched_counter_COSCHED_COUNTER_rows;
 use cosched_rules::native;
 use cosched_rules::policy::{CostsView, PolicyView};

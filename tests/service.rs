@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use common::{fake_scheduler, needs_root, scx_cosched, serve};
-use scx_cosched::cli::{Cli, RunArgs};
-use scx_cosched::run::service::{self, Watchdog};
+use scx_cosched::cli::Cli;
+use scx_cosched::node::service::{self, Watchdog};
+use scx_cosched::settings::RunArgs;
 use scx_cosched::settings::Settings;
 
 const UNIT: &str = "packaging/scx_cosched.service";

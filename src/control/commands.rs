@@ -3,28 +3,87 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, Table, presets::NOTHING};
 use serde::Serialize;
 
-use crate::cli::{ClientArgs, ListArgs, Look, RecommendArgs, SetArgs};
 use crate::control::recommend::{self, Advice, Confidence, Figures};
 use crate::control::{self, Question};
 use crate::hints::Hinted;
 use crate::jobs::JobView;
 use crate::prefetch::PrefetchView;
-use crate::settings::{DEFAULT_CONTROL_SOCKET, Reloaded};
+use crate::settings::{DEFAULT_CONTROL_SOCKET, Reloaded, limits};
 use crate::snapshot::{GangSkew, Runnable, Snapshot};
+use crate::trace::lines::printable;
+use cosched_rules::choices::Choices;
 use cosched_rules::costs::Costs;
 use cosched_rules::policy::{CostsView, PolicyChange, PolicyView};
 use cosched_rules::{presets, report};
 
 /// Between two looks at what is runnable.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What looks at the running scheduler and changes nothing.
+#[derive(Debug, Subcommand)]
+pub enum Look {
+    /// Show the policy of the running scheduler.
+    Show(ClientArgs),
+    /// Watch the running scheduler, and say which policy fits and why; change nothing.
+    Recommend(RecommendArgs),
+}
+
+/// `policy list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Asks the running scheduler.
+#[derive(Args, Debug)]
+pub struct ClientArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Where the running scheduler is talked to. [default: /run/scx_cosched.sock]
+    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
+    pub control_socket: Option<PathBuf>,
+}
+
+/// `policy recommend`.
+#[derive(Args, Debug)]
+pub struct RecommendArgs {
+    /// For how long to watch, in seconds, 0.1 to 3600.
+    #[arg(long, value_name = "S", default_value = "5", value_parser = |s: &str| limits::WATCH.parse(s), allow_hyphen_values = true)]
+    pub seconds: f64,
+
+    /// Where and how to ask.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `policy set`.
+#[derive(Args, Debug)]
+pub struct SetArgs {
+    /// The preset to start from; without it, the policy in force is changed.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// Single choices, other than the policy has them.
+    #[command(flatten)]
+    pub choices: Choices,
+
+    /// Where and how to ask.
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
 
 /// Where the running scheduler is talked to.
 pub fn socket(args: &ClientArgs) -> &Path {
@@ -324,12 +383,6 @@ fn jobs_table(jobs: &[JobView]) -> Table {
     }
     right_align(&mut table, 1);
     table
-}
-
-/// Whoever may make a cgroup chooses its name, and must not thereby control the terminal. So may tasks theirs.
-pub fn printable(name: &str) -> String {
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    name.chars().map(escape).collect()
 }
 
 fn mib(bytes: u64) -> String {

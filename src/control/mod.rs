@@ -6,8 +6,9 @@
 //! nobody else. That of a client that traces stays for as long as the trace.
 
 pub mod commands;
+pub mod hints;
 pub mod recommend;
-pub mod socket_file;
+pub mod trace;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -23,8 +24,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::control::socket_file::SocketFile;
 use crate::node::privileges;
+use crate::node::socket_file::{self, SocketFile};
 use crate::scheduler::requests::Owner;
 use crate::trace::event::Wanted;
 use crate::trace::tap::Client;

@@ -10,10 +10,7 @@ use serde::Serialize;
 
 use crate::jobs::{JobView, OTHER};
 use crate::snapshot::{Runnable, Snapshot};
-use cosched_rules::range::Range;
 
-/// For how long to watch, s.
-pub const SECONDS: Range<f64> = Range::new(0.1, 3600.0, "a number of seconds");
 /// Messages that a look at the scheduler takes: a question and an answer, over a socket like any other.
 const MESSAGES_PER_LOOK: u64 = 2;
 /// With fewer runnable tasks on a busy CPU there is nothing to coordinate: whoever has a message runs. A judgement: one

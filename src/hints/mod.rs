@@ -7,7 +7,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`server`] | the socket, and who is connected |
+//! | [`crate::control::hints`] | the socket, and who is connected |
 //! | [`process`] | which thread of which process is meant |
 //! | [`kernel`] | pages and threads in the loaded scheduler |
 //! | [`client`] | the other side: libcosched for Rust |
@@ -15,7 +15,6 @@
 pub mod client;
 pub mod kernel;
 pub mod process;
-pub mod server;
 
 use std::sync::Weak;
 

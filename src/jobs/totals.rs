@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use libbpf_rs::{MapCore, MapFlags};
 use nix::sched::sched_getcpu;
 
-use crate::scheduler::bpf::types::cpu_ctx;
+use crate::bpf::types::cpu_ctx;
 use cosched_rules::intf::{COSCHED_JOB_OTHER, COSCHED_LATENCY_BUCKETS, cosched_cpu_stats, cosched_job_stats};
 use cosched_rules::native;
 

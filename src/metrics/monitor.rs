@@ -160,7 +160,7 @@ pub fn print_forever(seconds: f64) -> Result<()> {
 /// # Errors
 /// If nothing can be printed.
 pub fn watch(seconds: f64) -> Result<ExitCode> {
-    crate::run::logging::init(false);
+    crate::node::logging::init(false);
     print_forever(seconds)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use libbpf_rs::Btf;
 use libbpf_rs::btf::types::Struct;
 
-use crate::node::check::Host;
+use crate::node::host::Host;
 
 /// What to do about a limit that is not kept.
 pub const REMEDY: &str = "use Linux 6.17 or newer";

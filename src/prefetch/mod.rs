@@ -7,7 +7,6 @@
 //! it.
 
 pub mod ear;
-pub mod settings;
 pub mod worker;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -17,9 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::key::Key;
 use crate::wire::network::{Network, mapped};
-use crate::wire::settings::WireSettings;
+use crate::wire::settings::{PrefetchSettings, WireSettings};
 use cosched_rules::intf::cosched_prefetch;
-use settings::PrefetchSettings;
 
 /// The port where other nodes ask for tasks of this one. It outlives restarts of the scheduler.
 pub struct Port {

@@ -2,8 +2,7 @@
 //! `run`: what starts when, and what ends how. Everything that can be refused is refused before anything
 //! is loaded, the cheapest questions first.
 
-pub mod logging;
-pub mod service;
+pub mod check;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,16 +13,17 @@ use log::{info, warn};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::cli::RunArgs;
+use crate::control::hints::HintSocket;
 use crate::control::{self, ControlSocket};
-use crate::hints::server::HintSocket;
 use crate::metrics::exporter::Exporter;
 use crate::metrics::monitor;
-use crate::node::check::{self, Host};
+use crate::node::host::Host;
 use crate::node::privileges;
+use crate::node::service;
 use crate::prefetch::Port;
 use crate::scheduler::requests::{Inbox, Owner};
 use crate::scheduler::{Ending, Session};
+use crate::settings::RunArgs;
 use crate::settings::Settings;
 use cosched_rules::policy::PolicyView;
 
@@ -38,7 +38,7 @@ const RESTARTS_WITHIN: Duration = Duration::from_secs(60);
 /// One line: what is wrong with the settings, with this machine, or why the kernel has thrown it out.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let settings = Settings::from_args(args)?;
-    crate::run::logging::init(settings.values.verbose);
+    crate::node::logging::init(settings.values.verbose);
 
     check::require(check::root(nix::unistd::geteuid().as_raw()))?;
     control::refuse_second_instance(&settings.values.control_socket)?;

@@ -11,9 +11,9 @@ use log::warn;
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{NR_CPU_IDS, Topology, scx_ops_load, scx_ops_open};
 
+use crate::bpf::hooks;
+use crate::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, lru_entries, types};
 use crate::node::cpu_max;
-use crate::scheduler::bpf::{BpfSkel, BpfSkelBuilder, OpenBpfSkel, types};
-use crate::scheduler::hooks;
 use crate::wire::Wire;
 use cosched_rules::intf;
 use cosched_rules::report::one_line;
@@ -134,16 +134,6 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     Ok(())
 }
 
-/// The size of a map that drops what was used least lately, if it is to keep `wanted`. Until Linux 6.16 each CPU keeps
-/// 128 free places for itself, whatever the size, and what is in use makes way for them.
-pub fn lru_entries(wanted: u32) -> u32 {
-    lru_entries_of(wanted, *NR_CPU_IDS)
-}
-
-fn lru_entries_of(wanted: u32, cpus: usize) -> u32 {
-    wanted.max(256 * cpus as u32)
-}
-
 fn size_maps(skel: &mut OpenBpfSkel<'_>) -> Result<()> {
     for mut map in skel.open_object_mut().maps_mut().filter(|map| map.map_type() == MapType::LruHash) {
         let entries = lru_entries(map.max_entries());
@@ -238,14 +228,6 @@ mod tests {
     use libbpf_rs::skel::SkelBuilder;
 
     use super::*;
-
-    #[test]
-    fn what_cpus_keep_for_themselves_leaves_half_of_a_map_at_least() {
-        assert_eq!(lru_entries_of(1024, 2), 1024);
-        for cpus in [8, 64, 1024] {
-            assert!(lru_entries_of(1024, cpus) as usize >= 2 * 128 * cpus);
-        }
-    }
 
     #[test]
     fn every_map_that_drops_is_sized() {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler in the kernel, and the one thread that owns it.
 
-pub mod arrivals;
-pub mod bpf;
 mod burial;
-pub mod hooks;
 pub mod loading;
-pub mod modules;
 pub mod requests;
 mod status;
 
@@ -22,6 +18,9 @@ use libbpf_rs::{Link, MapHandle};
 use log::{info, warn};
 use scx_utils::{UserExitInfo, scx_ops_attach, uei_exited, uei_report};
 
+use crate::bpf::hooks::Hooks;
+use crate::bpf::modules::ModuleHooks;
+use crate::bpf::{BpfSkel, types};
 use crate::hints::kernel::{self, Pages};
 use crate::hints::{Change, Done};
 use crate::jobs::TopJobs;
@@ -29,16 +28,13 @@ use crate::jobs::gang::Gang;
 use crate::jobs::owners::Owners;
 use crate::jobs::totals::{JobTotals, Totals};
 use crate::node::calibration;
-use crate::node::check::Host;
 use crate::node::cpu_max::{self, Unkept};
+use crate::node::host::Host;
 use crate::node::kernel_events::KernelEvents;
+use crate::node::service::{self, Watchdog};
 use crate::prefetch::Port;
 use crate::prefetch::worker::Worker;
-use crate::run::service::{self, Watchdog};
-use crate::scheduler::bpf::{BpfSkel, types};
-use crate::scheduler::hooks::Hooks;
 use crate::scheduler::loading::{Start, Storage};
-use crate::scheduler::modules::ModuleHooks;
 use crate::scheduler::requests::{Inbox, Owner, Request};
 use crate::settings::{Reloaded, Settings};
 use crate::snapshot::Snapshot;

@@ -7,12 +7,12 @@ use libbpf_rs::skel::Skel;
 use scx_utils::NR_CPU_IDS;
 
 use super::{Scheduler, Session};
+use crate::bpf::hooks::HookStates;
 use crate::hints::Hinted;
 use crate::jobs::About;
 use crate::jobs::totals;
 use crate::node::process::ProcessView;
 use crate::prefetch::Port;
-use crate::scheduler::hooks::HookStates;
 use crate::snapshot::{self, GangSkew, Histogram, Memory, Runnable, Snapshot};
 use crate::wire;
 

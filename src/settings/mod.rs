@@ -3,6 +3,7 @@
 //!
 //! What is no choice of the policy is one row of the table below; the choices are in [`choices`].
 
+pub mod arrivals;
 pub mod config;
 pub mod limits;
 
@@ -14,12 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::gang::{self, NamedRows};
 use crate::jobs::job_by::JobBy;
-use crate::prefetch::settings::PrefetchSettings;
-use crate::scheduler::arrivals::Arrivals;
+use crate::settings::arrivals::Arrivals;
 use crate::settings::limits::MetricsListen;
 use crate::wire::key::{self, Key};
 use crate::wire::network::Network;
-use crate::wire::settings::{Interface, WireSettings, default_node_number, once};
+use crate::wire::settings::{Interface, PrefetchSettings, WireSettings, default_node_number, once};
 use cosched_rules::choices::{self, Choices};
 use cosched_rules::intf::{COSCHED_MAX_JOBS, COSCHED_PREFETCH_MAX, COSCHED_WIRE_PEERS};
 use cosched_rules::policy::{Policy, PolicyView};

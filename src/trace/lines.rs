@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::Sink;
 use super::event::{Event, What};
-use crate::control::commands::printable;
 
 /// A line for each event, for people.
 pub struct Text<W>(pub W);
@@ -81,6 +80,12 @@ fn words(what: &What) -> String {
             format!("out       {then}{ran}{}", if boosted { ", boosted" } else { "" })
         }
     }
+}
+
+/// Whoever may make a cgroup chooses its name, and must not thereby control the terminal. So may tasks theirs.
+pub fn printable(name: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    name.chars().map(escape).collect()
 }
 
 #[cfg(test)]

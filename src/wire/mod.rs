@@ -30,8 +30,8 @@ use aya::programs::{SchedClassifier, SockOps, TcAttachType, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use log::{info, warn};
 
-use crate::scheduler::hooks::HookStates;
-use crate::scheduler::loading::lru_entries;
+use crate::bpf::hooks::HookStates;
+use crate::bpf::lru_entries;
 use cosched_rules::intf;
 use cosched_rules::report::one_line;
 use settings::WireSettings;

@@ -16,8 +16,8 @@ use cosched_rules::intf::{cosched_cpu_stats, cosched_wire_flow, cosched_wire_not
 use cosched_rules::native;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::time::{ClockId, clock_gettime};
-use scx_cosched::node::check::Host;
-use scx_cosched::scheduler::bpf::types::cpu_ctx;
+use scx_cosched::bpf::types::cpu_ctx;
+use scx_cosched::node::host::Host;
 use scx_cosched::wire::Wire;
 use scx_cosched::wire::key::Key;
 use scx_cosched::wire::settings::{Interface, WireSettings};

@@ -23,8 +23,8 @@ use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf, btf__find_by_name_kind, btf__fre
 use libbpf_rs::{AsRawLibbpf, Btf, Link, Map, MapCore, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject};
 use log::{info, warn};
 
-use crate::scheduler::bpf;
-use crate::scheduler::hooks::{Hook, HookStates};
+use crate::bpf;
+use crate::bpf::hooks::{Hook, HookStates};
 use cosched_rules::report::one_line;
 
 /// Every program that uses RDMA in user space uses this module.

@@ -10,16 +10,25 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use libbpf_rs::Btf;
+use clap::Args;
 use libbpf_rs::btf::types::Struct;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
-use crate::cli::CheckArgs;
+use crate::bpf::BpfSkelBuilder;
+use crate::bpf::hooks::{self, Hook};
 use crate::node::cpu_max::{self, Unkept};
-use crate::scheduler::bpf::BpfSkelBuilder;
-use crate::scheduler::hooks::{self, Hook};
-use crate::settings::DEFAULT_CONTROL_SOCKET;
+use crate::node::host::Host;
+use crate::node::logging;
+use crate::settings::{DEFAULT_CONTROL_SOCKET, limits};
 use cosched_rules::intf;
+
+/// `check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Where the running scheduler would be talked to. [default: /run/scx_cosched.sock]
+    #[arg(long, value_name = "PATH", value_parser = limits::socket)]
+    pub control_socket: Option<PathBuf>,
+}
 
 /// How a question was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,29 +77,7 @@ fn ok(thing: impl Into<String>, detail: impl Into<String>) -> Finding {
     found(thing, Level::Ok, detail, "")
 }
 
-/// A machine, seen through its files below a root directory (`/`, or a mock-up in the tests).
-pub struct Host {
-    sysroot: PathBuf,
-    /// The types and functions of its kernel.
-    pub btf: Option<Btf<'static>>,
-}
-
 impl Host {
-    /// The machine whose files are below `sysroot`.
-    pub fn new(sysroot: &Path) -> Host {
-        let btf = sysroot.join("sys/kernel/btf/vmlinux");
-        Host { sysroot: sysroot.into(), btf: btf.exists().then(|| Btf::from_path(&btf).ok()).flatten() }
-    }
-
-    fn read(&self, path: &str) -> Option<String> {
-        fs::read_to_string(self.sysroot.join(path)).ok().map(|text| text.trim().to_string())
-    }
-
-    /// The release of its kernel.
-    pub fn kernel(&self) -> String {
-        self.read("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into())
-    }
-
     fn btf(&self) -> Finding {
         match &self.btf {
             Some(_) => ok("BTF", "/sys/kernel/btf/vmlinux"),
@@ -181,16 +168,6 @@ impl Host {
         questions.into_iter().map(move |ask| ask(self))
     }
 
-    /// Where the cgroup v2 hierarchy is mounted.
-    pub fn cgroup_root(&self) -> Option<PathBuf> {
-        let mounts = self.read("proc/self/mounts")?;
-        mounts.lines().find_map(|line| {
-            let mut fields = line.split(' ');
-            let (path, kind) = (fields.nth(1)?, fields.next()?);
-            (kind == "cgroup2").then(|| PathBuf::from(path))
-        })
-    }
-
     fn cgroups(&self) -> Finding {
         match self.cgroup_root() {
             Some(path) => ok("cgroup v2", path.display().to_string()),
@@ -201,11 +178,6 @@ impl Host {
                 "mount -t cgroup2 none /sys/fs/cgroup, or use --job-by session or process",
             ),
         }
-    }
-
-    /// The file of this machine that would be at `path` if it was ours.
-    pub fn path(&self, path: &Path) -> PathBuf {
-        self.sysroot.join(path.strip_prefix("/").unwrap_or(path))
     }
 
     fn limits(&self) -> Vec<Finding> {
@@ -274,7 +246,7 @@ fn hooks_of_the_object() -> Result<Vec<Hook>> {
 /// # Errors
 /// If the findings cannot be printed.
 pub fn run(args: &CheckArgs) -> Result<ExitCode> {
-    crate::run::logging::init(false);
+    logging::init(false);
     let host = Host::new(Path::new("/"));
     let socket = args.control_socket.as_deref().unwrap_or(Path::new(DEFAULT_CONTROL_SOCKET));
 

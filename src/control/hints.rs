@@ -24,9 +24,9 @@ use nix::sys::socket::{
     listen, recv, sendmsg, socket,
 };
 
-use super::{Change, Done, kernel, new_page, process};
-use crate::control::socket_file::{self, SocketFile};
+use crate::hints::{Change, Done, kernel, new_page, process};
 use crate::node::privileges;
+use crate::node::socket_file::{self, SocketFile};
 use crate::scheduler::requests::Owner;
 use cosched_rules::intf::{
     COSCHED_HINT_MAGIC, COSCHED_HINT_PROCESSES, COSCHED_HINT_THREADS, cosched_hint_answer, cosched_hint_place,

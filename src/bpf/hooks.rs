@@ -40,7 +40,7 @@ pub struct Hook {
     pub name: String,
     /// The kernel function's name.
     pub function: String,
-    /// The kernel module that the function is in, if it is in one: see [`crate::scheduler::modules`].
+    /// The kernel module that the function is in, if it is in one: see [`crate::bpf::modules`].
     pub module: Option<String>,
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The machine that the scheduler is for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::Btf;
+
+/// A machine, seen through its files below a root directory (`/`, or a mock-up in the tests).
+pub struct Host {
+    /// Where its files are.
+    pub sysroot: PathBuf,
+    /// The types and functions of its kernel.
+    pub btf: Option<Btf<'static>>,
+}
+
+impl Host {
+    /// The machine whose files are below `sysroot`.
+    pub fn new(sysroot: &Path) -> Host {
+        let btf = sysroot.join("sys/kernel/btf/vmlinux");
+        Host { sysroot: sysroot.into(), btf: btf.exists().then(|| Btf::from_path(&btf).ok()).flatten() }
+    }
+
+    /// What a file says, without blanks around it.
+    pub fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.sysroot.join(path)).ok().map(|text| text.trim().to_string())
+    }
+
+    /// The release of its kernel.
+    pub fn kernel(&self) -> String {
+        self.read("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into())
+    }
+
+    /// Where the cgroup v2 hierarchy is mounted.
+    pub fn cgroup_root(&self) -> Option<PathBuf> {
+        let mounts = self.read("proc/self/mounts")?;
+        mounts.lines().find_map(|line| {
+            let mut fields = line.split(' ');
+            let (path, kind) = (fields.nth(1)?, fields.next()?);
+            (kind == "cgroup2").then(|| PathBuf::from(path))
+        })
+    }
+
+    /// The file of this machine that would be at `path` if it was ours.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        self.sysroot.join(path.strip_prefix("/").unwrap_or(path))
+    }
+}
