@@ -60,6 +60,7 @@ demo: build
 test: unit vm-test
 
 unit: build
+	@tests/setup tmux:tmux
 	$(CARGO) test --release --locked
 
 # The first two take one CPU each, nearly all the time; the suite takes two.
@@ -107,7 +108,7 @@ scale: build
 
 # Tests hold these pages against the code; here they write them.
 docs: build
-	COSCHED_WRITE_DOCS=1 $(CARGO) test --release --locked --test docs_generated --test docs_picture
+	COSCHED_WRITE_DOCS=1 $(CARGO) test --release --locked --test docs_generated --test docs_picture --test top
 
 lint:
 	@tests/setup shellcheck:shellcheck

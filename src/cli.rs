@@ -10,6 +10,7 @@ use crate::control::trace::TraceArgs;
 use crate::run::check::CheckArgs;
 
 use crate::settings::{RunArgs, limits};
+use crate::top::TopArgs;
 
 /// Demand-based coscheduling: a scheduler that takes the arrival of a message as the demand to run its
 /// receiver, so that the processes of a parallel job run at the same time on all nodes.
@@ -52,6 +53,8 @@ pub enum Command {
     Policy(PolicyCommand),
     /// Show what the running scheduler does.
     Status(ClientArgs),
+    /// Watch what the running scheduler does: jobs, boosts and CPUs, on a terminal, until a key ends it.
+    Top(TopArgs),
     /// Have the running scheduler read its configuration file again, and put the policy in force that it names.
     Reload(ClientArgs),
     /// Print arrivals of messages, decisions of the gate and switches as they happen, until Ctrl-C.

@@ -27,6 +27,7 @@
 //! | [`snapshot`] | one moment of the scheduler, which every output shows |
 //! | [`control`] | the sockets for root and for hints, and the commands that use the first |
 //! | [`metrics`] | OpenMetrics over HTTP, and the `scx_stats` server that scx tools read |
+//! | [`top`] | a screen for people, with a lane for each CPU |
 //! | [`trace`] | arrivals, decisions and switches as they happen |
 #![warn(missing_docs)]
 
@@ -42,6 +43,7 @@ pub mod run;
 pub mod scheduler;
 pub mod settings;
 pub mod snapshot;
+pub mod top;
 pub mod trace;
 pub mod wire;
 

@@ -10,8 +10,8 @@ use cosched_rules::{NAME, report};
 use scx_cosched::cli::{Cli, Command, PolicyCommand};
 use scx_cosched::control::{commands, trace};
 use scx_cosched::metrics::monitor;
-use scx_cosched::run;
-use scx_cosched::run::check;
+use scx_cosched::run::{self, check};
+use scx_cosched::top;
 
 fn main() -> ExitCode {
     let cli = match report::command_line() {
@@ -39,6 +39,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Policy(PolicyCommand::List(args))) => commands::policy_list(&args),
         Some(Command::Policy(PolicyCommand::Show(args))) => commands::policy_show(&args),
         Some(Command::Policy(PolicyCommand::Set(args))) => commands::policy_set(&args),
+        Some(Command::Top(args)) => top::run(&args),
         Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Bench(passed)) => Err(become_program("bench", &passed.args)),
         Some(Command::Sim(passed)) => Err(become_program("sim", &passed.args)),

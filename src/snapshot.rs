@@ -168,6 +168,16 @@ impl Histogram {
         }
     }
 
+    /// What has been counted since `before`. Nothing, if that was of something else.
+    pub fn since(&self, before: &Histogram) -> Histogram {
+        let bucket = |(now, then): (&Bucket, &Bucket)| Bucket { count: now.count.saturating_sub(then.count), ..*now };
+        Histogram {
+            count: self.count.saturating_sub(before.count),
+            sum_seconds: (self.sum_seconds - before.sum_seconds).max(0.0),
+            buckets: self.buckets.iter().zip(&before.buckets).map(bucket).collect(),
+        }
+    }
+
     /// A bound in s that a share of `quantile` (0 to 1) does not exceed. None if there is nothing, or no
     /// bucket with a bound reaches so far.
     pub fn quantile_bound(&self, quantile: f64) -> Option<f64> {
@@ -230,6 +240,17 @@ mod tests {
         assert_eq!(histogram.quantile_bound(0.5), Some(4e-6));
         assert_eq!(histogram.quantile_bound(1.0), None);
         assert_eq!(Histogram::from_powers_of_two(&[0, 0], 0).quantile_bound(0.5), None);
+    }
+
+    #[test]
+    fn a_difference_has_what_came_between() {
+        let before = Histogram::from_powers_of_two(&[1, 0, 2], 1_000);
+        let now = Histogram::from_powers_of_two(&[1, 3, 4], 7_000);
+        let between = now.since(&before);
+        assert_eq!(between.buckets.iter().map(|b| b.count).collect::<Vec<_>>(), [0, 3, 2]);
+        assert_eq!((between.count, between.buckets[1].le_seconds), (5, Some(2e-6)));
+        assert!((between.sum_seconds - 6e-6).abs() < 1e-12);
+        assert_eq!(before.since(&now).count, 0);
     }
 
     #[test]

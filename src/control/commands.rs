@@ -152,7 +152,7 @@ pub fn policy_list(args: &ListArgs) -> Result<ExitCode> {
 }
 
 /// The rules on the axes first, then their parameters.
-fn policy_line(policy: &PolicyView) -> String {
+pub fn policy_line(policy: &PolicyView) -> String {
     let is_axis = |key: &str| ["arrival", "gate", "wait", "spin"].contains(&key);
     let (axes, parameters): (Vec<_>, Vec<_>) = policy.choices.texts().partition(|(key, _)| is_axis(key));
     let axes: String = axes.iter().map(|(axis, rule)| format!("{axis} {rule}, ")).collect();

@@ -11,6 +11,9 @@ use cosched_rules::rows::Scalar;
 /// For how long to watch the scheduler, s.
 pub const WATCH: Range<f64> = Range::new(0.1, 3600.0, "a number of seconds");
 
+/// Between two looks of `top`, s.
+pub const INTERVAL: Range<f64> = Range::new(0.1, 60.0, "a number of seconds");
+
 /// Between two lines of statistics, s.
 pub const STATS: Range<f64> = Range::new(0.01, 3600.0, "a number of seconds");
 

@@ -70,10 +70,16 @@ impl Runs {
         self.0.clear();
     }
 
-    /// The runs that have not ended by `time_ns`, which is the end of the trace.
+    /// The runs that have not ended by `time_ns`, up to then.
+    pub fn current(&self, time_ns: u64) -> impl Iterator<Item = Run> {
+        self.0.values().map(move |run| Run { until_ns: time_ns.max(run.since_ns), ..run.clone() })
+    }
+
+    /// The same at the end of the trace.
     pub fn end(&mut self, time_ns: u64) -> impl Iterator<Item = Run> + use<> {
-        let until = move |run: Run| Run { until_ns: time_ns.max(run.since_ns), ..run };
-        std::mem::take(&mut self.0).into_values().map(until)
+        let runs: Vec<Run> = self.current(time_ns).collect();
+        self.forget();
+        runs.into_iter()
     }
 }
 

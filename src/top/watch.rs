@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Follows the trace of switches.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use nix::time::{ClockId, clock_gettime};
+
+use super::lanes::{Lanes, Window};
+use crate::control::Held;
+use crate::jobs::job_by::JobBy;
+use crate::jobs::owners::Owners;
+use crate::node::host::Host;
+use crate::trace::event::Event;
+use crate::trace::reader::Reader;
+use crate::trace::tap::Outlet;
+
+/// How often the ring is read before keys are looked at again.
+const READS_MAX: usize = 16;
+
+/// A trace of switches that lasts.
+pub struct Watch {
+    reader: Reader,
+    connection: Held,
+    owners: Owners,
+    names: HashMap<u64, String>,
+    lanes: Lanes,
+}
+
+impl Watch {
+    /// Opens what the scheduler offers.
+    pub fn open(outlet: &Outlet, connection: Held, job_by: JobBy) -> Result<Watch> {
+        Ok(Watch {
+            reader: Reader::open(outlet)?,
+            connection,
+            owners: Owners::new(job_by, Host::new(Path::new("/")).cgroup_root()),
+            names: HashMap::new(),
+            lanes: Lanes::default(),
+        })
+    }
+
+    /// Takes what has come since the last look.
+    pub fn follow(&mut self) -> Result<()> {
+        for _ in 0..READS_MAX {
+            let (events, more) = self.reader.read()?;
+            for raw in &events {
+                let job = self.names.entry(raw.job).or_insert_with(|| self.owners.name(raw.job));
+                // Times stay those of CLOCK_MONOTONIC.
+                self.lanes.follow(&mut Event::of(raw, job.clone(), 0)?);
+            }
+            if self.reader.lost()? > 0 {
+                self.lanes.forget();
+            }
+            if !more {
+                break;
+            }
+        }
+        if self.connection.is_over() {
+            bail!("the scheduler was loaded again or has ended");
+        }
+        Ok(())
+    }
+
+    /// The last `seconds`. What was before is dropped.
+    pub fn window(&mut self, seconds: f64) -> Result<Window> {
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).context("cannot read the clock")?;
+        let until_ns = now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64;
+        Ok(self.lanes.window(until_ns.saturating_sub((seconds * 1e9) as u64), until_ns))
+    }
+}
