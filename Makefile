@@ -17,6 +17,7 @@
 #   make lint       formatting, warnings, shellcheck, and cargo-deny if it is installed
 #   make package    the Debian package, below target/package
 #   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
+#   make report-test the page of a bench's figures, shown in Chromium, which it installs
 #   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
 #   make mutants    seeds faults into the rules and the parking model, and counts how many the tests catch (half an hour)
 
@@ -31,7 +32,7 @@ hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
 .PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak docs lint package package-test install mutants clean
-.PHONY: bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale
+.PHONY: report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale
 
 all: build
 
@@ -73,6 +74,10 @@ vm-selftest: build
 
 vm-regress: build
 	tests/vm/bench-regress --short
+
+report-test: build
+	@tests/setup chromium:chromium
+	$(CARGO) test --release --locked --test bench_report -- --include-ignored
 
 soak: build
 	COSCHED_SOAK=1 tests/vm/suite parked_tasks_lose_no_message switches_policies_under_load

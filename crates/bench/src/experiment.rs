@@ -22,7 +22,7 @@ use crate::stats::Figures;
 use crate::summary::{Jobs, Row, Summary, Total, costs, rows, totals};
 use crate::table::{table, totals_table};
 use crate::testbed::Testbed;
-use cosched_rules::report;
+use cosched_rules::{VERSION, report};
 
 /// From the last worker's beginning to the first measurement: how the processes start is not what they are like.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -90,6 +90,8 @@ impl Experiment<'_> {
         let time = machine::time();
         Summary {
             kernel: machine::kernel(),
+            version: VERSION,
+            commands: vec![std::env::args().collect::<Vec<_>>().join(" ")],
             testbed: self.testbed.to_string(),
             nodes: self.testbed.nodes(),
             time: if time.is_virtual { "virtual" } else { "real" },

@@ -17,6 +17,7 @@ mod coordinator;
 mod demo;
 mod experiment;
 mod hog;
+mod html;
 mod interrupt;
 mod interval;
 mod length;
@@ -62,6 +63,7 @@ enum Command {
     Agent(agent::AgentArgs),
     Demo(demo::DemoArgs),
     Policies(policies::PoliciesArgs),
+    Report(html::ReportArgs),
 }
 
 /// The program.
@@ -80,5 +82,6 @@ fn run(args: BenchArgs) -> Result<ExitCode> {
         Command::Agent(args) => agent::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Policies(args) => policies::run(&args),
+        Command::Report(args) => html::run(&args),
     }
 }

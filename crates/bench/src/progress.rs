@@ -75,6 +75,7 @@ mod tests {
             p50_us: 0.0,
             p99_us: 0.0,
             max_us: 0.0,
+            round_trips_by_log2_us: vec![],
         }
     }
 

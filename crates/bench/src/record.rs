@@ -38,6 +38,17 @@ impl Record {
         self
     }
 
+    fn by_log2_us(&self) -> Vec<u64> {
+        let mut counts = Vec::new();
+        for step in self.histogram_ns.iter_recorded() {
+            let us = step.value_iterated_to().div_ceil(1000).max(1);
+            let bucket = us.next_power_of_two().ilog2() as usize;
+            counts.resize(counts.len().max(bucket + 1), 0);
+            counts[bucket] += step.count_since_last_iteration();
+        }
+        counts
+    }
+
     /// If there was none at all, the one under way is all that is known.
     pub fn figures(mut self) -> RoundTrips {
         let count = self.histogram_ns.len();
@@ -47,6 +58,7 @@ impl Record {
         let us = |ns: u64| ns as f64 / 1e3;
         RoundTrips {
             count,
+            by_log2_us: self.by_log2_us(),
             p50_us: us(self.histogram_ns.value_at_quantile(0.5)),
             p99_us: us(self.histogram_ns.value_at_quantile(0.99)),
             max_us: us(self.histogram_ns.max().max(self.unfinished_ns)),
@@ -69,6 +81,7 @@ mod tests {
         let figures = record.figures();
         assert_eq!(figures.count, 2);
         assert_eq!(figures.p50_us, 1.0);
+        assert_eq!(figures.by_log2_us, [1, 1], "of 1 and of 2 us");
         assert_eq!(figures.max_us, 6.0, "the one under way at the end took 6 µs of the interval");
     }
 

@@ -68,6 +68,7 @@ pub mod tests {
             p50_us: 61.0,
             p99_us: 90.0,
             max_us: rate,
+            round_trips_by_log2_us: vec![],
         }
     }
 

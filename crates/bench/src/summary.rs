@@ -14,6 +14,10 @@ use cosched_rules::costs::Costs;
 #[derive(Debug, Serialize)]
 pub struct Summary {
     pub kernel: String,
+    /// Of this program.
+    pub version: &'static str,
+    /// The command lines that measured it.
+    pub commands: Vec<String>,
     pub testbed: String,
     pub nodes: usize,
     /// "virtual": instructions are the only clock; "real": whatever else the host did counts.
@@ -243,6 +247,8 @@ mod tests {
     fn summary(results: Vec<Row>) -> Summary {
         Summary {
             kernel: "7.3.4".into(),
+            version: "0.0.0",
+            commands: vec!["scx_cosched bench demo".into()],
             testbed: "one".into(),
             nodes: 2,
             time: "virtual",
