@@ -14,6 +14,7 @@
 #   make reproduction the papers' figures by the simulator, and docs/reproduction.md of them
 #   make scale      docs/scale.md, what to expect on 2 to 65,536 nodes, by the simulator
 #   make docs       the pages and the picture that are made of the code and of stored figures
+#   make fuzz       fuzzes all that reads input from outside, FUZZ_SECONDS=60 each, two side by side
 #   make lint       formatting, warnings, shellcheck, and cargo-deny if it is installed
 #   make package    the Debian package, below target/package
 #   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
@@ -33,6 +34,7 @@ shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,def
 
 .PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak docs lint package package-test install mutants clean
 .PHONY: report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale
+.PHONY: fuzz kubernetes shellcheck licences
 
 all: build
 
@@ -58,11 +60,17 @@ $(out)/hinter: tests/vm/hinter.c $(out)/libcosched.so.0
 demo: build
 	@tests/vm/demo target/demo
 
-test: unit vm-test
+# The fuzzers take a short time here.
+test: unit
+	FUZZ_SECONDS=15 tests/fuzz/run
+	$(MAKE) vm-test
 
 unit: build
 	@tests/setup tmux:tmux
 	$(CARGO) test --release --locked
+
+fuzz: setup
+	tests/fuzz/run
 
 # The first two take one CPU each, nearly all the time; the suite takes two.
 vm-test: build
