@@ -2,6 +2,7 @@
 //! What there is on this node: its kernel, its CPUs' costs, and this process with what it may do.
 
 pub mod calibration;
+pub mod core_scheduling;
 pub mod cpu_max;
 pub mod host;
 pub mod kernel_events;

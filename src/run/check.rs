@@ -16,6 +16,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
 use crate::bpf::BpfSkelBuilder;
 use crate::bpf::hooks::{self, Hook};
+use crate::node::core_scheduling;
 use crate::node::cpu_max::{self, Unkept};
 use crate::node::host::Host;
 use crate::node::logging;
@@ -192,6 +193,23 @@ impl Host {
         }
     }
 
+    /// Tasks with a cookie of core scheduling, as `cookie_of` tells.
+    fn cookies(&self, cookie_of: impl Fn(u32) -> Option<u64>) -> Finding {
+        let thing = "core scheduling";
+        if self.read("sys/devices/system/cpu/smt/active").is_none_or(|active| active != "1") {
+            return ok(thing, "no hyperthreads, so its cookies have no effect");
+        }
+        match core_scheduling::tagged(&self.sysroot.join("proc"), cookie_of) {
+            None => ok(thing, "no task has a cookie"),
+            Some((count, first)) => found(
+                thing,
+                Level::Warning,
+                format!("threads with a cookie: {count}, the first is {first}; with one the machine can hang"),
+                core_scheduling::REMEDY,
+            ),
+        }
+    }
+
     fn hook(&self, hook: &Hook) -> Finding {
         let thing = format!("hook {}", hook.name);
         if self.btf.as_ref().is_some_and(|btf| hook.is_possible(btf)) {
@@ -255,6 +273,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode> {
     findings.push(socket_dir(socket));
     findings.push(host.cgroups());
     findings.extend(host.limits());
+    findings.push(host.cookies(core_scheduling::cookie_of));
     findings.extend(hooks_of_the_object()?.iter().map(|hook| host.hook(hook)));
 
     let mut out = std::io::stdout().lock();

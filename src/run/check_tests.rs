@@ -67,6 +67,21 @@ fn the_kernel_configuration_is_looked_for_in_both_places() {
 }
 
 #[test]
+fn cookies_are_warned_of_where_there_are_hyperthreads() {
+    let of = |active: &str, cookie: Option<u64>| {
+        let files =
+            [("sys/devices/system/cpu/smt/active", active), ("proc/7/task/7/status", ""), ("proc/7/comm", "qemu\n")];
+        machine(false, &files).1.cookies(|_| cookie)
+    };
+    assert_eq!(of("1\n", Some(0)).detail, "no task has a cookie");
+    assert_eq!(of("1\n", None).level, Level::Ok);
+    assert_eq!(of("0\n", Some(9)).level, Level::Ok);
+    let warning = of("1\n", Some(9));
+    assert_eq!(warning.level, Level::Warning);
+    assert!(warning.detail.starts_with("threads with a cookie: 1, the first is 7, 'qemu'; "), "{warning}");
+}
+
+#[test]
 fn too_many_cpus_are_refused() {
     let cpus = |possible: &str| machine(false, &[("sys/devices/system/cpu/possible", possible)]).1.cpus();
     assert_eq!(cpus("0\n").level, Level::Ok);
