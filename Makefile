@@ -15,7 +15,7 @@
 #   make scale      docs/scale.md, what to expect on 2 to 65,536 nodes, by the simulator
 #   make docs       the pages and the picture that are made of the code and of stored figures
 #   make fuzz       fuzzes all that reads input from outside, FUZZ_SECONDS=60 each, two side by side
-#   make lint       formatting, warnings, shellcheck, and cargo-deny if it is installed
+#   make lint       formatting, warnings, shellcheck, and cargo-deny, which it installs if it is missing
 #   make package    the Debian package, below target/package
 #   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
 #   make report-test the page of a bench's figures, shown in Chromium, which it installs
@@ -123,13 +123,18 @@ scale: build
 docs: build
 	COSCHED_WRITE_DOCS=1 $(CARGO) test --release --locked --test docs_generated --test docs_picture --test top
 
-lint:
-	@tests/setup shellcheck:shellcheck
+lint: shellcheck licences
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+
+shellcheck:
+	@tests/setup shellcheck:shellcheck
 	tests/lint-shell
-	@if command -v cargo-deny >/dev/null; then $(CARGO) deny check licenses bans sources; \
-	else echo "lint: cargo-deny is not installed, so licences are not checked (cargo install cargo-deny)" >&2; fi
+
+# Advisories would take a download from outside the registries.
+licences:
+	command -v cargo-deny >/dev/null || $(CARGO) install --locked --version 0.20.2 cargo-deny
+	$(CARGO) deny check licenses bans sources
 
 # The manual pages and the completions come from the command line's definition.
 package: build
