@@ -61,7 +61,7 @@ demo: build
 	@tests/vm/demo target/demo
 
 # The fuzzers take a short time here.
-test: unit
+test: unit kubernetes
 	FUZZ_SECONDS=15 tests/fuzz/run
 	$(MAKE) vm-test
 
@@ -71,6 +71,9 @@ unit: build
 
 fuzz: setup
 	tests/fuzz/run
+
+kubernetes: build
+	tests/kubernetes
 
 # The first two take one CPU each, nearly all the time; the suite takes two.
 vm-test: build

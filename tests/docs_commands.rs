@@ -16,7 +16,7 @@ use common::docs::{Code, code_of, command_line, files_below, pages, read};
 const GENERATED: &str = "docs/reference.md";
 
 /// Programs of others, of which nothing is known here.
-const FOREIGN: [&str; 12] = [
+const FOREIGN: [&str; 13] = [
     "apt",
     "cargo",
     "cc",
@@ -25,6 +25,7 @@ const FOREIGN: [&str; 12] = [
     "kubectl",
     "mpirun",
     "openssl",
+    "podman",
     "promtool",
     "systemctl",
     "systemd-analyze",
