@@ -65,6 +65,13 @@ fn start_time(stat: &Stat) -> ProcResult<f64> {
     Ok(booted as f64 + stat.starttime as f64 / ticks_per_second() as f64)
 }
 
+/// Gives the kernel back what the allocator holds and nobody uses: some MiB after a load, which libbpf needs for the
+/// kernel's types.
+pub fn give_memory_back() {
+    // SAFETY: it takes no pointer, and other threads may allocate meanwhile.
+    unsafe { libc::malloc_trim(0) };
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{SystemTime, UNIX_EPOCH};

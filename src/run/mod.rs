@@ -19,7 +19,7 @@ use crate::metrics::exporter::Exporter;
 use crate::metrics::monitor;
 use crate::node::host::Host;
 use crate::node::privileges;
-use crate::node::service;
+use crate::node::{process, service};
 use crate::prefetch::Port;
 use crate::scheduler::requests::{Inbox, Owner};
 use crate::scheduler::{Ending, Session};
@@ -86,6 +86,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 
 /// The scheduler runs: says so, and starts what only makes sense now.
 fn announce(policy: &PolicyView, stats: Option<f64>, owner: &Owner, server: &mut Option<monitor::Server>) {
+    process::give_memory_back();
     info!("the scheduler runs, policy {}", policy.name);
     service::ready(&policy.name);
     if server.is_some() {
