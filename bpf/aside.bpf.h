@@ -3,7 +3,7 @@
  * A task whose group has used up its cpu.max is set aside until the group may run again.
  *
  * It stays runnable for the kernel, but waits in QUEUE_ASIDE of its CPU, by when that is. It leaves the fair order, so
- * its weight takes nothing from the others, and counts as blocked: an arrival finds nobody to boost. When the time has
+ * its weight takes nothing from the others, and counts as blocked: an arrival finds no task to boost. When the time has
  * come a timer looks whether the CPU is idle, or the fair order has the task run at once, as if it had slept.
  * Otherwise the CPU takes it back when it looks for work next.
  *
@@ -109,7 +109,7 @@ __noinline int clear_front(u64 queue, s32 cpu, u64 now)
 			return false;
 		}
 		tctx->look_at = aside_key(tctx, at, now);
-		/* Only then is it nobody else's: another CPU may be taking it. */
+		/* Only then is it this CPU's alone: another CPU may be taking it. */
 		if (move_to_queue(p, tctx, cpu, QUEUE_ASIDE, 0))
 			put_aside(p, tctx, cctx, now);
 	}
@@ -191,7 +191,7 @@ static bool comes_back_ahead(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cp
 			     cctx->nr_runnable + 1);
 }
 
-/* Somebody on CPU @key may run again. This may be another CPU, so it only asks that one to look. */
+/* A task on CPU @key may run again. This may be another CPU, so it only asks that one to look. */
 static int limits_end(void *map, u32 *key, struct limit_timer *timer)
 {
 	s32 cpu = *key;

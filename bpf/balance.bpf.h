@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * On which CPU a task waits (policies/balance.h). A new one starts where the least is to be done; and now and then a
- * CPU takes a task from a busier one's queue, if the task is no worse off. Nobody is asked and nothing is locked but
- * that queue.
+ * On which CPU a task waits (policies/balance.h). A new task starts on the CPU with the least load. Now and then a CPU
+ * takes a task from the queue of a busier CPU, if the task is no worse off. Only that queue is locked.
  */
 #ifndef COSCHED_BALANCE_BPF_H
 #define COSCHED_BALANCE_BPF_H
 
 enum {
 	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* at the average: always the same would have one CPU come first for ever */
-	STAY_NS			= 500 * 1000 * 1000,	/* who has been taken is left where he is: the others have their turn */
+	STAY_NS			= 500 * 1000 * 1000,	/* a task that was taken stays for so long: others have their turn */
 	BALANCE_QUEUES		= 4,	/* that one look goes through: those of tasks that may not move are as long as others */
 };
 
@@ -104,8 +103,8 @@ static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev
 }
 
 /*
- * May @tctx, which waits on @cctx's CPU, leave it by now? Whoever has been there for longest goes first, so that all
- * change sides equally often: not before the running task, unless that one has not gone for as long again.
+ * May @tctx, which waits on @cctx's CPU, leave it by now? The task that has been there for longest goes first, so that
+ * all change sides equally often. It waits for the running task to go first, but only for as long again.
  */
 static bool has_stayed(const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
 {

@@ -49,9 +49,9 @@ static bool flow_of_connection(struct cosched_wire_flow *flow, const struct sock
 }
 
 /*
- * The last datagram in the queue of @sk has come along this flow; false if it has been taken. Who sends to a socket
- * that is not connected stands in its headers alone. They are read as the kernel's memory: somebody may take it
- * meanwhile, and then what is read is that of no datagram, or of another one.
+ * The last datagram in the queue of @sk has come along this flow; false if it has been taken. The sender to a socket
+ * that is not connected is named in the headers alone. They are read as the kernel's memory. The datagram may be taken
+ * meanwhile, and then what is read is of no datagram, or of another one.
  */
 static bool flow_of_datagram(struct cosched_wire_flow *flow, const struct sock *sk)
 {

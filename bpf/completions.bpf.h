@@ -21,7 +21,7 @@
 #define COMPLETIONS_TAG	1ULL
 
 /*
- * For how long somebody who has read a message is expected to answer it: TCP waits as long for data to acknowledge
+ * For how long a task that has read a message is expected to answer it: TCP waits as long for data to acknowledge
  * with.
  */
 #define ANSWER_NS	(40 * NSEC_PER_MSEC)

@@ -8,7 +8,7 @@
 #define COSCHED_ENDPOINTS_BPF_H
 
 /*
- * Is there still a socket at @addr? Nobody holds a reference. Reads through such a pointer are safe, and what they find
+ * Is there still a socket at @addr? No reference is held. Reads through such a pointer are safe, and what they find
  * is believed only if it is a socket that names itself, which nothing at an odd address does (completions.bpf.h).
  */
 static bool is_socket(const struct sock *sk, u64 addr)
@@ -146,7 +146,7 @@ __noinline u32 streams_read(const struct task_ctx *tctx __arg_nonnull)
 
 /*
  * A task that is stopped with a question in its hands has its peer waiting as much as one with a message in its
- * socket. Half of all slices of a pair end like that, and without this nobody would ask for it to run again.
+ * socket. Half of all slices of a pair end like that, and without this nothing would ask for it to run again.
  */
 static bool has_demand(const struct task_ctx *tctx)
 {

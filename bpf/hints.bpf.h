@@ -2,19 +2,19 @@
 /*
  * Hints: what a program says of its waits itself, where the kernel cannot see them (hints/cosched.h).
  *
- * Whoever polls memory, the completion queue of a network card say, makes no system call, and what it waits for arrives
- * at no socket. So its process has a page that it shares with the scheduler, with a place for each of its threads. What
- * stands there is a level that is read wherever the sockets of a task are read, and never an event: to say something
- * costs a store to memory, and nobody is interrupted by it.
+ * A task that polls memory, such as the completion queue of a network card, makes no system call. What it waits for
+ * arrives at no socket. So its process has a page that it shares with the scheduler, with a place for each of its
+ * threads. A place holds a level, which is read wherever the sockets of a task are read, and never an event. To say
+ * something costs a store to memory, and interrupts no CPU.
  *
- *	waits	odd while the thread waits. It is then what polls.bpf.h calls one that polls in vain, for as long as the
- *		number stays the same: parked after its spin time, until it has a message or is to look again
+ *	waits	odd while the thread waits. For as long as the number stays the same, the thread polls in vain in the sense
+ *		of polls.bpf.h: it is parked after its spin time, until it has a message or is to look again
  *	pending	there is something for the thread. It counts as a message in one of its sockets: it asks the gate for what
  *		any message might ask, and keeps the thread from being parked
  *
- * Nothing here is believed. Who says that he waits and does not is off the CPU when others want it. Who says that he
- * has a message and has none is treated as a task whose socket is never empty: the gate counts what it has used, and
- * says no.
+ * Nothing here is believed. A thread that claims to wait, and does not, is off the CPU when others want it. A thread that
+ * claims to have a message, and has none, is treated like a task whose socket is never empty. The gate counts what it has
+ * used, and says no.
  *
  * The page is an array that can be mapped, one of its own for each process, which the loader makes and hands over
  * (src/hints/). Every other way lets a process see or write more than its own: memory of the process itself, which the
@@ -70,7 +70,7 @@ __noinline bool hints_message(const struct task_ctx *tctx __arg_nonnull)
 	return hint && READ_ONCE(hint->pending);
 }
 
-/* Hints are not heard at @page any more. False if they were not: somebody has been faster. */
+/* Hints are not heard at @page any more. False if they were not: another CPU has been faster. */
 static bool drop_hint(struct task_ctx *tctx, u64 page)
 {
 	if (__sync_val_compare_and_swap(&tctx->hint_page, page, 0) != page)
@@ -79,7 +79,7 @@ static bool drop_hint(struct task_ctx *tctx, u64 page)
 	return true;
 }
 
-/* What the loader says of @p, which may be ending meanwhile: nobody else changes where its hints stand. */
+/* What the loader says of @p, which may be ending meanwhile. Nothing else changes where its hints stand. */
 static int change_place(struct task_struct *p, const struct cosched_hint_place *place)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -98,7 +98,7 @@ static int change_place(struct task_struct *p, const struct cosched_hint_place *
 		return -ESRCH;
 	tctx->hint_slot = place->slot;
 	tctx->hint_exec = p->self_exec_id;
-	/* Counted before: whoever ends right now takes it off again. */
+	/* Counted before: if @p ends right now, its end takes that off again. */
 	if (!page)
 		__sync_fetch_and_add(&hinted_threads, 1);
 	if (__sync_val_compare_and_swap(&tctx->hint_page, page, place->page) == page)
@@ -123,8 +123,8 @@ int place_hint(struct cosched_hint_place *place)
 }
 
 /*
- * @p leaves its CPU. If it runs another program than the one whose hints are heard, nothing is heard of it until it
- * asks: it may have other rights, and what it does is not for those to say who have the page.
+ * @p leaves its CPU. If it now runs another program than when its hints were placed, they are not heard until it asks
+ * again. The new program may have other rights, and the page is still shared with processes of the old one.
  */
 static void check_hint(const struct task_struct *p, struct task_ctx *tctx)
 {

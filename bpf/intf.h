@@ -126,7 +126,7 @@ struct cosched_wire_note {
 	u64 slice_ns;			/* what was left of the sender's slice then; 0: not known */
 	u64 noted_at;			/* CLOCK_MONOTONIC */
 	u64 xdp_at;			/* of a connection: when XDP saw one last; 0: never */
-	u64 receiver;			/* of a connection, with --prefetch: task_id of who receives there; 0: not known */
+	u64 receiver;			/* of a connection, with --prefetch: task_id of the receiver there; 0: not known */
 };
 
 /* What the loader's thread has to say of a prefetch (prefetch.bpf.h). */

@@ -8,8 +8,8 @@
  *
  * A portion changes under the runqueue lock of its CPU, and a pool under a lock of its own.
  *
- * Where it hurts: a task that holds a lock inside the kernel is set aside like any other, and whoever wants that lock
- * waits with it. A group that counts as its parent for want of a place (groups.bpf.h) has no limit.
+ * Where it hurts: a task that holds a lock inside the kernel is set aside like any other. Tasks that want that lock
+ * wait with it. A group that counts as its parent for want of a place (groups.bpf.h) has no limit.
  */
 #ifndef COSCHED_LIMITS_BPF_H
 #define COSCHED_LIMITS_BPF_H
@@ -265,7 +265,7 @@ static void set_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burs
 	bpf_spin_lock(&pool->lock);
 	limit_set(&pool->limit, quota_ns, period_us * NSEC_PER_USEC, burst_ns, now);
 	bpf_spin_unlock(&pool->lock);
-	/* A full barrier, since the value is used: whoever sees the version sees the limit. */
+	/* A full barrier, since the value is used: a CPU that sees the version sees the limit. */
 	if (__sync_add_and_fetch(&limits_version, 1) == 0)
 		limits_version = 1;
 }

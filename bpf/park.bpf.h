@@ -15,7 +15,7 @@
  *
  * Yet an arrival may go unnoticed: the kernel does not run a hook on a CPU where a task was preempted inside that very
  * hook. So the CPU of a parked task reads its sockets too, once a tick at most, when it looks for work; of many parked
- * tasks it looks at a few at a time, in turn. And should a message come where nobody watches, the task looks again by
+ * tasks it looks at a few at a time, in turn. And should a message come where no hook watches, the task looks again by
  * itself after the recheck time.
  */
 #ifndef COSCHED_PARK_BPF_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who polls: tasks that wait for a message by asking for it again and again.
+ * Which tasks poll: they wait for a message by asking for it again and again.
  *
  * A task that spins through system calls is in the middle of one most of the time. So it is not watched at each
  * call, which would slow down the very loop that is to be fast; it is looked at now and then, when it loses the CPU and
- * at the pulse of its CPU (pulse.bpf.h). What it is in the middle of stands in the registers that it entered the
- * kernel with. Who computes and polls now and then is found there too, but seldom: one that is to count as polling has
- * been found in it several of the last few times.
+ * at the pulse of its CPU (pulse.bpf.h). The registers that it entered the kernel with say which call it is in. A task
+ * that computes, and polls now and then, is found in such a call too, but seldom. A task counts as polling if most of
+ * the last few looks have found it in one.
  *
  *	receives	read, recvfrom, recvmsg and the like, on a socket
  *	polls		poll, select, epoll_wait, io_uring_enter and the like, and sched_yield
@@ -17,12 +17,12 @@
  * arrival have gone unnoticed, TCP says how far it has been read, the hooks on Unix sockets whether there was
  * something, and for UDP one look is not enough.
  *
- * Such a look also finds who reads a socket, for one that neither made it nor ever sleeps there. It cannot write to
- * the socket's storage, for which it has no reference, so it leaves a note that the next arrival takes up.
+ * Such a look also finds the reader of a socket that has neither made the socket nor ever sleeps there. It cannot write
+ * to the socket's storage, for which it has no reference. So it leaves a note that the next arrival takes up.
  *
- * Where it hurts: a receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h), and
- * one that seldom enters the kernel, seldom. On an architecture whose registers are not known here nobody is seen to
- * poll.
+ * Where it hurts: a receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h). A
+ * receiver that seldom enters the kernel is seldom seen. On an architecture whose registers are not known here no task
+ * is seen to poll.
  */
 #ifndef COSCHED_POLLS_BPF_H
 #define COSCHED_POLLS_BPF_H
@@ -130,7 +130,7 @@ static bool is_sending(struct task_struct *p, const struct task_ctx *tctx)
 	return addr && remembers_endpoint(tctx, addr);
 }
 
-/* Does somebody wait for a message from @p, which is being stopped, as far as is known? */
+/* Does another task wait for a message from @p, which is being stopped, as far as is known? */
 static bool owes_message(struct task_struct *p, const struct task_ctx *tctx)
 {
 	return has_question(tctx) || is_sending(p, tctx);
@@ -141,7 +141,7 @@ static void note_reader_at(u64 addr, u64 id)
 	bpf_map_update_elem(&readers, &addr, &id, BPF_ANY);
 }
 
-/* A message arrives at @addr, where somebody else may have been seen to read than was known so far. */
+/* A message arrives at @addr, where another task may have been seen to read than was known so far. */
 static void correct_receiver(struct endpoint *ep, u64 addr)
 {
 	u64 *reader = bpf_map_lookup_elem(&readers, &addr);
@@ -155,7 +155,7 @@ static void correct_receiver(struct endpoint *ep, u64 addr)
 enum look {
 	LOOK_OUTSIDE,		/* not in the kernel: nothing is known */
 	LOOK_ELSEWHERE,		/* in the kernel, for something else */
-	LOOK_BEGINS,		/* it receives where no message has found it so far: who knows whether one will */
+	LOOK_BEGINS,		/* it receives where no message has found it so far, so perhaps none will */
 	LOOK_RECEIVES,
 };
 
@@ -216,7 +216,7 @@ static bool may_be_reading(const struct task_ctx *tctx)
  */
 static void note_inside(struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 addr)
 {
-	bool hides = addr && is_udp(addr);	/* nobody knows what was read there */
+	bool hides = addr && is_udp(addr);	/* what was read there is not known */
 
 	if (!addr)
 		tctx->read_inside_at = 0;

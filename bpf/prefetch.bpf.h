@@ -12,16 +12,15 @@
  *					tell_prefetch	asks the gate for the receiver of that connection
  *
  * A correspondent is the other end of a TCP connection to a peer, by which the task has been sent a message within
- * RECENT_NS. The thesis looks at what the task sends; who talks to somebody does both, and here what comes in is known
- * to the task, and nothing has to be done as it sends. Who only ever sends asks for nobody.
+ * RECENT_NS. The thesis looks at what the task sends. A task that talks to another does both. What comes in is known
+ * here anyway, and nothing has to be done while the task sends. A task that only sends has no correspondents.
  *
  * A task may begin a thousand slices a second, if it sleeps in between. So each correspondent is asked for once in the
  * time of a slice at most (Tq).
  *
- * There is no message behind it, so nothing is left of it: it asks the gate once, and only for one who waits in a
- * queue. Who runs needs it not, and who sleeps would find nothing to read. If the gate says no, the task is not
- * marked as one to be asked for again. So nobody gets by it what he would not get by a message, nor anything after
- * that.
+ * There is no message behind a prefetch, so nothing is left of it. It asks the gate once, and only for a task that waits
+ * in a queue. A running task does not need it, and a sleeping task would find nothing to read. If the gate says no, the
+ * gate is not asked again for that task. So a prefetch never brings a task more than a message would.
  *
  * Why not in XDP, which would spare a thread: only here may the gate be asked and a CPU be kicked.
  */
@@ -189,7 +188,7 @@ static void demand_ahead(struct task_struct *p, struct task_ctx *tctx, u64 epoch
 	mark(p, tctx, phase, PHASE_GRANTED);
 }
 
-/* A prefetch that is believed has come along @flow. False if nobody here is known to receive there. */
+/* A prefetch that is believed has come along @flow. False if no task is known to receive there. */
 static bool hear_prefetch(const struct cosched_wire_flow *flow, u64 epoch, u64 slice_ns)
 {
 	struct cosched_wire_note *note = connection_of(flow);

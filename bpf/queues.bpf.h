@@ -121,7 +121,7 @@ static u64 behind_all(s32 cpu, u64 key)
 
 /*
  * Which CPUs may have something that others can take, so that one that goes idle need not look at all of them. Written
- * when there is something again and when somebody finds nothing, not at each enqueue.
+ * when there is something again and when a CPU finds nothing, not at each enqueue.
  */
 u64 queued_cpus[COSCHED_MAX_CPUS / 64];
 
@@ -161,7 +161,7 @@ static bool has_movable(s32 cpu)
 	       scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_GRANTED)) > 0;
 }
 
-/* Somebody has found nothing to take on @cpu. What is queued right now is noted again. */
+/* Another CPU has found nothing to take on @cpu. What is queued right now is noted again. */
 static void note_empty(s32 cpu)
 {
 	if (!is_queued(cpu) || has_movable(cpu))

@@ -4,23 +4,22 @@
  *
  *	arrives		rxe_cq_post		soft RoCE (rdma_rxe) puts a completion into a queue, polled or not
  *			ib_uverbs_comp_handler	any driver tells a channel of events that there is something in a queue
- *	is awaited	ib_uverbs_comp_event_read, ib_uverbs_event_poll		whoever sleeps at the channel
- *			rxe_post_send		whoever sends, if the queue has no channel
+ *	is awaited	ib_uverbs_comp_event_read, ib_uverbs_event_poll		a task sleeps at the channel
+ *			rxe_post_send		a task sends, if the queue has no channel
  *	ends		ib_destroy_cq_user, ib_uverbs_free_event_queue
  *
- * Who made a queue needs no hook: the kernel keeps it in the queue. So hooks that come late, after a job has begun,
- * find everything that they need. Until a task is seen to wait or to send, the thread that made the queue counts as
- * its receiver.
+ * Which thread made a queue needs no hook: the kernel keeps it in the queue. So hooks that come late, after a job has
+ * begun, find everything that they need. Until a task is seen to wait or to send, the thread that made the queue counts
+ * as its receiver.
  *
- * These functions are in modules. A hook keeps its module from being unloaded, so the loader attaches them while
- * somebody has an RDMA device open, from a copy of this object that shares all maps with the first, and takes them
- * away after that.
+ * These functions are in modules, and a hook keeps its module from being unloaded. So the loader attaches these hooks
+ * only while a process has an RDMA device open. They are in a copy of this object that shares all maps with the first.
  *
- * Where it hurts: who polls a queue of a real device leaves no trace in the kernel, and has no demand. Soft RoCE is
- * seen, but who polls it does so in user space, looks as if it computed, and is not parked. Memory that a peer has
- * written to (RDMA write without immediate data) brings no completion. Such a message carries no epoch. The kernel's
- * own threads put completions into queues, and one that is preempted inside this very hook keeps it from running on
- * that CPU: a completion may go unnoticed, until the next.
+ * Where it hurts: a task that polls a queue of a real device leaves no trace in the kernel, and has no demand. Soft RoCE
+ * is seen, but a task that polls it does so in user space. It looks as if it computed, and is not parked. Memory that a
+ * peer has written to (RDMA write without immediate data) brings no completion. Messages by RDMA carry no epoch. The
+ * kernel's own threads put completions into queues. If such a thread is preempted inside this very hook, the hook does
+ * not run on that CPU. So a completion may go unnoticed until the next.
  */
 #ifndef COSCHED_RDMA_BPF_H
 #define COSCHED_RDMA_BPF_H
@@ -77,7 +76,7 @@ struct rxe_cqe {
 	struct ib_uverbs_wc uibwc;
 } MODULE_TYPE;
 
-/* Kinds of completions: the answer to a read or an atomic operation, or from here on what somebody else has sent. */
+/* Kinds of completions: the answer to a read or an atomic operation, or from here on what a peer has sent. */
 enum {
 	WC_RDMA_READ = 2,
 	WC_FETCH_ADD = 4,
@@ -109,7 +108,7 @@ static struct completions *completions_at_or_of(u64 addr, u64 receiver)
 	return queue;
 }
 
-/* The thread that made a queue, or if it has ended, its process; 0: nobody did. */
+/* The thread that made a queue, or if it has ended, its process; 0: the kernel did. */
 static u64 id_of_creator(struct task_struct *creator)
 {
 	struct task_struct *p = bpf_core_cast(creator, struct task_struct);

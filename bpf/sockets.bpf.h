@@ -7,12 +7,12 @@
  *	arrives		sock_def_readable	in the receive queue, the waiters are about to be woken
  *			tcp_add_backlog		in the backlog, because the receiver holds the socket's lock
  *	is awaited	*_poll, and the hooks of waits.bpf.h
- *	may come	sock_alloc_file, __inet_accept, unix_accept: whoever makes a socket will read it
- *			find_receivers		and whoever had it open before these hooks were there
+ *	may come	sock_alloc_file, __inet_accept, unix_accept: the task that makes a socket will read it
+ *			find_receivers		and so will a task that had it open before
  *
- * All but the arrivals tell which task to run for the next message. Who reads a socket without ever sleeping or polling
- * for it, and has not made it, shows when he loses the CPU: see polls.bpf.h. What has been consumed needs no hook: see
- * endpoints.bpf.h.
+ * All but the arrivals tell which task to run for the next message. A task may read a socket that it has not made,
+ * without ever sleeping or polling for it. It is found when it loses the CPU: see polls.bpf.h. What has been consumed
+ * needs no hook: see endpoints.bpf.h.
  *
  * The backlog matters. A spinning receiver is often preempted inside receive, where it holds its socket's
  * lock; packets that come then wait in the backlog and sock_def_readable is not called until that task runs
@@ -81,7 +81,7 @@ static void note_arrival(struct task_ctx *tctx, struct endpoint *ep, u64 addr)
 	cctx->messages++;
 }
 
-/* A message has arrived at @addr, for whoever @ep says. @sk: the socket that this is; NULL: it is none. */
+/* A message has arrived at @addr, for the task that @ep names. @sk: the socket that this is; NULL: it is none. */
 static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_endpoint kind, struct sock *sk)
 {
 	struct task_struct *p;
@@ -111,8 +111,8 @@ static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_
 }
 
 /*
- * The storage of @sk, made if need be; NULL: there is no memory for it. Whoever makes it at the same moment as another
- * hook has no success, and finds that one's at the second try.
+ * The storage of @sk, made if need be; NULL: there is no memory for it. If another hook makes it at the same moment, the
+ * first try fails, and the second finds what that hook has made.
  */
 static struct endpoint *make_endpoint(struct sock *sk)
 {

@@ -7,10 +7,10 @@
  * before it sleeps, and finds the message. The program is not changed and does not notice, and the time is charged to
  * it like any other.
  *
- * The kernel does not run a program of this kind on a CPU while a task is preempted inside it there, so nobody who
- * waits on that CPU would spin, until that task runs again. Therefore a task that spins is not preempted by this
- * scheduler. It is told to stop, does so within a microsecond, and sleeps, which leaves the CPU just as well; its
- * wake-up is a matter of demand as always. Only a kernel thread or another scheduling class preempts it.
+ * The kernel does not run a program of this kind on a CPU while a task is preempted inside it there, so no other
+ * wait on that CPU would spin until that task runs again. Therefore this scheduler does not preempt a task that spins.
+ * It tells the task to stop, which it does within a microsecond, and the task sleeps. That leaves the CPU just as well,
+ * and its wake-up is a matter of demand as always. Only a kernel thread or another scheduling class preempts it.
  *
  * Where it hurts: what comes for a socket whose owner spins goes to the backlog. A bare acknowledgement there ends the
  * spin like a message would, and the task sleeps.
@@ -49,7 +49,7 @@ static bool has_work(const struct task_struct *p)
 #endif
 }
 
-/* Is somebody waiting for the lock of @sk? A stream is locked here, and what is to be sent needs that lock. */
+/* Does another task wait for the lock of @sk? A stream is locked here, and what is to be sent needs that lock. */
 static bool is_lock_wanted(struct sock *sk)
 {
 	return (u64)sk->sk_lock.wq.head.next != (u64)&sk->sk_lock.wq.head;

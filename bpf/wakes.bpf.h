@@ -3,21 +3,20 @@
  * Messages inside a node that come by no socket: a task wakes another one of its job, by a futex, through a pipe or
  * with an eventfd (run --arrivals).
  *
- * Processes of a job that share memory on a node tell each other so, and runtimes that hand work to a thread of their
- * own do. Whoever sleeps until then has a message when he is woken: he asks the gate like one with data in his
- * socket, until he runs. What he was told stands in memory, where nobody but him could read it, so the level is not
- * read off where it is true, as it is for sockets (demand.bpf.h): it is his own wake-up, which the kernel does not
- * lose.
+ * Processes of a job that share memory on a node talk in this way. So do runtimes that hand work to their own threads.
+ * A task that is woken so has a message: it asks the gate, like a task with data in its socket, until it runs. The
+ * message itself is in the task's memory, and only the task could read it. So the level is not read off the message, as
+ * it is for sockets (demand.bpf.h). The wake-up is the level, and the kernel does not lose it.
  *
- * What the one who wakes is in the middle of says by what. That of who is woken does not matter: he may sleep in a
- * read, in poll, in epoll_wait. Who looks at memory, or polls and does not sleep, is not woken: hints (hints.bpf.h)
- * are for him. Nor are pipes and eventfds read for who is parked, as sockets are (park.bpf.h): which ones he asks
- * stands, for poll and select, in memory of his that is not to be read where others decide about him, and what is
- * known of a file by its address does not say whether it still is the same.
+ * The system call of the waking task says by what it wakes. That of the woken task does not matter: it may sleep in a
+ * read, in poll or in epoll_wait. A task that looks at memory, or polls and does not sleep, is not woken: hints
+ * (hints.bpf.h) are for such tasks. Pipes and eventfds of a parked task are not read either, as its sockets are
+ * (park.bpf.h). For poll and select, which of them it asks is in its own memory, which cannot be read here. And the
+ * address of a file does not say whether it is still the same file.
  *
- * Where it hurts: a lock is a futex too, and its next owner counts as one with a message. An interrupt that wakes a
- * task of the job in which it strikes, while that one is in such a call, is taken for it. Time asleep here is no
- * claim to a share, as it is at a socket (jobs.bpf.h), since most of who sleeps at a futex is idle.
+ * Where it hurts: a lock is a futex too, and its next owner counts as a task with a message. An interrupt may strike a
+ * task that is in such a call. If it wakes another task of that job, that counts as a message too. Time asleep here is
+ * no claim to a share, as it is at a socket (jobs.bpf.h), since most tasks that sleep at a futex are idle.
  */
 #ifndef COSCHED_WAKES_BPF_H
 #define COSCHED_WAKES_BPF_H
@@ -53,7 +52,7 @@ static enum cosched_endpoint wakes_by(struct task_struct *p)
 	return is_eventfd(file) ? COSCHED_ENDPOINT_eventfd : COSCHED_NR_ENDPOINTS;
 }
 
-/* In the context of who wakes @p, and before anything is done about it. */
+/* In the context of the task that wakes @p, and before anything is done about it. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Epochs behind datagrams: UDP options in what IP sends beyond the length that UDP gives (RFC 9868). Who does not know
- * them never sees them, for the kernel cuts a datagram to UDP's length.
+ * Epochs behind datagrams: UDP options in what IP sends beyond the length that UDP gives (RFC 9868). A host that
+ * does not know them never sees them, since a kernel cuts a datagram to UDP's length.
  *
  *	IP header | UDP header, data | 0 if their length is odd | checksum of what follows | our option
  *
@@ -12,7 +12,7 @@
  *	longer than 1280 bytes with it		no path between IPv6 hosts is narrower. What just fitted must go on fitting: a
  *						program that was told how much does is not told that it is less now
  *	longer than the path or the interface	where IPv4 has narrower ones
- *	fragments, IP options, what is in a tunnel, options of somebody else	rare, and not worth the care
+ *	fragments, IP options, what is in a tunnel, options of others		rare, and not worth the care
  *	a checksum that only a device knows how to compute	see checksum_allows()
  *	a peer that has not answered TOLD_MAX datagrams		he does not know the option, or something on the way drops
  *						what has one: that many are lost, and no more

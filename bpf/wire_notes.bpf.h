@@ -4,7 +4,7 @@
  * comes in (wire.bpf.c), read where it reaches its socket (carry.bpf.h): two objects share these maps.
  *
  * By addresses and ports, since XDP knows no sockets. There is a note only for what comes from peers that are believed,
- * so whoever finds one need not ask who the peer is. What has not been used for longest makes way for what is new.
+ * so a reader of a note need not ask which peer it is of. The note that was unused for longest makes way for a new one.
  */
 #ifndef COSCHED_WIRE_NOTES_BPF_H
 #define COSCHED_WIRE_NOTES_BPF_H
@@ -46,7 +46,7 @@ static void wire_map_ipv4(u32 *address, u32 ipv4)
 	address[3] = ipv4;
 }
 
-/* Is who sends along @flow the machine that it goes to? */
+/* Is the sender along @flow the machine that it goes to? */
 static bool wire_is_own(const struct cosched_wire_flow *flow)
 {
 	return flow->from[3] == flow->to[3] && flow->from[0] == flow->to[0] && flow->from[1] == flow->to[1] &&

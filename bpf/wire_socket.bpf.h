@@ -92,7 +92,7 @@ static void begin_connection(struct bpf_sock_ops *skops)
 
 /*
  * TCP asks how long the header is to be: of a segment, or of segments to come, which all might have data. Those without
- * data bring no message, and go without, but for the replies that a peer needs who is only ever sent acknowledgements.
+ * data bring no message, and go without, but for the replies to a peer that is only ever sent acknowledgements.
  */
 static void reserve_option(struct bpf_sock_ops *skops)
 {

@@ -92,7 +92,7 @@ static inline void account_loan(struct cosched_loan *loan, const struct cosched_
 }
 
 /*
- * A kernel thread has run for @ran_ns, or a task of a user. Of what kernel threads had while nobody else was there,
+ * A kernel thread has run for @ran_ns, or a task of a user. Of what kernel threads had while no other task was there,
  * most is forgiven. A budget more is left to repay, since the last one of a budget may end a slice later.
  */
 static inline void account_urgent(struct cosched_loan *loan, int kthread, u64 ran_ns)

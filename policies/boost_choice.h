@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whom the periodic boost puts first, and a task that yields (Zhang 2.4.4, 2.4.2).
+ * Which task the periodic boost puts first, and a task that yields (Zhang 2.4.4, 2.4.2).
  *
  * The tasks of a CPU are looked at one after the other, each is held against the best so far, and what is left at the
  * end is the choice. "Round robin from the current task" is the order of their numbers, from that of the task that
  * runs on and around.
  *
  *	round-robin	the first with a message for the receive that it is in; if there is none, the first that is not in a
- *			receive; if there is none, nobody. The paper's, one of eight that its authors tried
+ *			receive; if there is none, none. The paper's, one of eight that its authors tried
  *	next-pending	the first with a message
  *	most-pending	the one with most messages
  *	longest-waiting	the one whose message came first

@@ -55,7 +55,7 @@
 struct cosched_order {
 	u64 weight;		/* the sum of theirs */
 	u64 weighted_vtime;	/* the sum of weight * vtime; wraps */
-	u64 clock;		/* their mean vtime by weight; of nobody, what it was last */
+	u64 clock;		/* their mean vtime by weight; of none, what it was last */
 };
 
 /* A task or a group among those of its group, on one CPU. It starts as zeroes. */
@@ -318,7 +318,7 @@ static inline u64 fair_credit(const struct cosched_policy *policy, u32 others, i
 	return slice_ns;
 }
 
-/* The furthest ahead of the root's clock that anybody waits on a CPU whose weights sum up to @sum. */
+/* The furthest ahead of the root's clock that a task waits on a CPU whose weights sum up to @sum. */
 static inline s64 fair_furthest(u64 sum)
 {
 	return fair_vtime(FAIR_WAIT_NS + FAIR_ROUND_NS, sum);
@@ -326,7 +326,7 @@ static inline s64 fair_furthest(u64 sum)
 
 /*
  * @lead on the root's clock as CPU time: among @nr that are equal, it is what one of them has run more than the mean.
- * What that is in weights depends on nobody's nice level.
+ * What that is in weights depends on no task's nice level.
  */
 static inline s64 fair_lead_ns(s64 lead, u64 sum, u32 nr)
 {

@@ -41,7 +41,7 @@ static inline u64 gang_rest_ns(const struct cosched_policy *policy, u64 tai_ns)
 	return gang_quantum_ns(policy) - tai_ns % gang_quantum_ns(policy);
 }
 
-/* The row of a job that nobody has given one. Fibonacci hashing: numbers of jobs are often consecutive. */
+/* The row of a job without a given one. Fibonacci hashing: numbers of jobs are often consecutive. */
 static inline u32 gang_row_of(const struct cosched_policy *policy, u64 job)
 {
 	return (u32)((job * 11400714819323198485ULL >> 32) * gang_rows(policy) >> 32);

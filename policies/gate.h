@@ -2,8 +2,8 @@
 /*
  * The one question that the scheduler asks: may the receiver of a message run now?
  *
- * An unknown rule denies. The loader never writes one, but a policy is data, and data that nobody
- * understands must not be worth CPU time.
+ * An unknown rule denies. The loader never writes one, but a policy is data, and data that the
+ * scheduler does not understand must not be worth CPU time.
  */
 #ifndef COSCHED_GATE_H
 #define COSCHED_GATE_H
@@ -15,7 +15,7 @@
 #include "gate_equalizing.h"
 #include "gate_rate.h"
 
-/* Does @policy ever boost anybody? A task that yields has another one take its place (Zhang 2.4.2). */
+/* Does @policy ever boost a task? A task that yields has another one take its place (Zhang 2.4.2). */
 static inline int cosched_boosts(const struct cosched_policy *policy)
 {
 	return policy->arrival == COSCHED_ARRIVAL_DEMAND || policy->arrival == COSCHED_ARRIVAL_PERIODIC ||

@@ -27,7 +27,7 @@
 
 #include "policy.h"
 
-/* h, but no lead that nobody collects: a CPU with very many tasks forgives what would take too long to pay back. */
+/* h, but no lead that is never paid back: a CPU with very many tasks forgives what would take too long to pay back. */
 static inline s64 gate_equalizing_h(const struct cosched_policy *policy, const struct cosched_demand *demand)
 {
 	s64 least_ns = demand->max_lead_ns <= COSCHED_S64_MAX ? -(s64)demand->max_lead_ns : COSCHED_S64_MIN;

@@ -11,7 +11,7 @@
  *
  * A demand is a message for a task that does not run. What the gate answers, if it is asked, is one of
  *
- *	NOT_ASKED	the policy boosts nobody for a message
+ *	NOT_ASKED	the policy boosts no task for a message
  *	DENIED
  *	GIVEN
  *

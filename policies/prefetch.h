@@ -12,7 +12,7 @@
  *	MAC 64 bits			SipHash-2-4 of all that
  *
  * Each has one effect at most, so one that has been recorded must have none: the times of a node's datagrams
- * increase, and whoever hears one has heard all that are not later. Hence ns, where epochs count in units: a node
+ * increase, and a node that hears one has heard all that are not later. Hence ns, where epochs count in units: a node
  * sends several at once.
  *
  * Without a key nothing is sent, nor is anything believed.
@@ -63,7 +63,7 @@ static inline void cosched_prefetch_encode(u8 *datagram, const struct cosched_pr
 	wire_put(datagram + 60, prefetch_mac(datagram, key), 8);
 }
 
-/* Reads @datagram, @length bytes, into @prefetch. Returns 0 if nobody wrote it who has the key. */
+/* Reads @datagram, @length bytes, into @prefetch. Returns 0 if its writer does not have the key. */
 static inline int cosched_prefetch_decode(struct cosched_prefetch *prefetch, const u8 *datagram, u32 length,
 					  const struct cosched_wire_key *key)
 {

@@ -12,7 +12,7 @@
  *
  * v is not known. "local" takes the longest of a task's own waits, the worst tenth of them dropped, since those were
  * waits for a peer that did not run. The paper found that too low, for what is dropped is sometimes true. "global"
- * takes the estimate of the root of a barrier, who sees all of them arrive and sends it along; here every task sends
+ * takes the estimate of the root of a barrier, which sees all of them arrive and sends it along; here every task sends
  * its estimate along with its messages, and takes the longest that it hears if that is longer than its own.
  */
 #ifndef COSCHED_SPIN_ADAPTIVE_H

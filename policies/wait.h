@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a task does that waits for a message: the columns of Zhang's Table 1.
+ * What a task does while it waits for a message: the columns of Zhang's Table 1.
  *
- *	busy		what its program has it do: it polls on, or it sleeps
- *	spin		one that would sleep spins before (wait_spin.h)
+ *	busy		what its program does: the task polls on, or it sleeps
+ *	spin		a task that is about to sleep spins before (wait_spin.h)
  *	spin-block	and a task that polls leaves the CPU after its spin time, until a message comes (Zhang 2.4.1)
- *	spin-yield	one that polls lets all others on its CPU go first instead, and is put back where it was when its
- *			turn comes (Zhang 2.4.2)
+ *	spin-yield	or it lets all others on its CPU go first, and is put back where it was when its turn comes
+ *			(Zhang 2.4.2)
  *
- * How long it spins is a choice of its own (spin.h). As with the gate, a rule that nobody knows does the least: the
- * program waits in its own way.
+ * How long a task spins is a choice of its own (spin.h). As with the gate, an unknown rule does the least: the program
+ * waits in its own way.
  */
 #ifndef COSCHED_WAIT_H
 #define COSCHED_WAIT_H

@@ -3,18 +3,19 @@
  * Wait "spin": a receiver that finds nothing spins for a while before it sleeps: spin-block message receipt, for which
  * demand-based coscheduling was conceived (thesis 4.1.1, 4.2.3; Zhang 2.4.1).
  *
- * A process whose peer runs just now has its answer within microseconds. One that sleeps meanwhile pays for two
- * switches and a wake-up, and its peer does the same for the next message; so two processes that are coscheduled, but
- * sleep, spend most of their share on switching.
+ * A process whose peer runs just now has its answer within microseconds. If it sleeps meanwhile, it pays for two
+ * switches and a wake-up, and its peer does the same for the next message. So two coscheduled processes that sleep
+ * spend most of their share on switching.
  *
- * The spin should last as long as a message takes to wake the peer and come back, 2L + 2o + W (Arpaci-Dusseau 3.3):
- * then processes that are coscheduled stay so, and one whose peer is away loses no more than that. A message that
- * comes just too late costs twice what sleeping at once would have, which is too much for a server that waits for
- * milliseconds each time, or for two processes on one CPU, one of which can only answer when the other sleeps. So a
- * spin in vain has the next waits of that task sleep at once: 1, then 3, 7 and so on up to 63 of them, and one that
- * succeeds a quarter of that. Where less than a third of the spins succeed, as over a wire whose round trip takes
- * longer than most spins, hardly any are tried; where more do, few are left out, and two processes that begin to talk
- * soon spin at each wait.
+ * The spin should last as long as a message takes to wake the peer and come back: 2L + 2o + W (Arpaci-Dusseau 3.3).
+ * Then coscheduled processes stay so, and a process whose peer is away loses no more than that.
+ *
+ * A message that comes just too late costs twice what sleeping at once would have. That is too much for a server that
+ * waits for milliseconds each time. It is also too much for two processes on one CPU, where one can only answer when
+ * the other sleeps. So after a spin in vain the next waits of that task sleep at once: 1, then 3, 7 and so on up to 63
+ * of them. After a spin that succeeds, a quarter of that. Where less than a third of the spins succeed, hardly any are
+ * tried; a wire whose round trip takes longer than most spins is such a case. Where more succeed, few are left out, and
+ * two processes that begin to talk soon spin at each wait.
  */
 #ifndef COSCHED_WAIT_SPIN_H
 #define COSCHED_WAIT_SPIN_H

@@ -20,7 +20,7 @@
  * there until the clock has caught up, for its epochs never go back.
  *
  * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, epoch, slice and kind; its lower half is
- * what is sent. A message that was recorded can be sent again within the minute, by who can send in the name of its
+ * what is sent. A message that was recorded can be sent again within the minute, by a machine that can send in the name of its
  * sender, and says what was true then.
  */
 #ifndef COSCHED_WIRE_H
@@ -38,7 +38,7 @@
 #define COSCHED_WIRE_SLICE_MAX		0xffffULL	/* units: 1.07 s, more than the longest slice */
 #define COSCHED_WIRE_WINDOW		(60000000000ULL >> COSCHED_WIRE_UNIT_BITS)
 
-/* Who sends to whom: addresses and ports as they are on the wire, IPv4 as ::ffff:a.b.c.d. */
+/* Sender and receiver: addresses and ports as they are on the wire, IPv4 as ::ffff:a.b.c.d. */
 struct cosched_wire_flow {
 	u32 from[4];
 	u32 to[4];
@@ -192,7 +192,7 @@ static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_mess
 /*
  * The sum of @surplus, @length bytes of a datagram's options with their checksum and zeroes behind them, and of their
  * length with the @pad bytes in front. It is 0xffff if they came as they were sent: their sum and that of their length
- * cancel out, so that who mistakes them for data finds the datagram's own checksum right (RFC 9868, 9).
+ * cancel out, so that a host that mistakes them for data finds the datagram's own checksum right (RFC 9868, 9).
  *
  * All that may be there is added up, since the verifier follows a loop of one length more easily.
  */
@@ -239,7 +239,7 @@ static inline int cosched_wire_decode(struct cosched_wire_message *message, cons
 	return 1;
 }
 
-/* What an epoch counts at @tai_ns if nobody is ahead. It ends in 2116. */
+/* What an epoch counts at @tai_ns if no node is ahead. It ends in 2116. */
 static inline u64 cosched_wire_clock(u64 tai_ns)
 {
 	u64 clock = tai_ns >> COSCHED_WIRE_UNIT_BITS, last = COSCHED_U64_MAX >> COSCHED_EPOCH_NODE_BITS;
