@@ -19,6 +19,7 @@
 #   make package    the Debian package, below target/package
 #   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
 #   make report-test the page of a bench's figures, shown in Chromium, which it installs
+#   make release VERSION=X.Y.Z  lint, all tests, the package, a commit and a tag
 #   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
 #   make mutants    seeds faults into the rules and the parking model, and counts how many the tests catch (half an hour)
 
@@ -32,9 +33,9 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak docs lint package package-test install mutants clean
-.PHONY: report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim reproduction scale
-.PHONY: fuzz kubernetes shellcheck licences
+.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak docs lint package package-test release install
+.PHONY: mutants clean report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim
+.PHONY: reproduction scale fuzz kubernetes shellcheck licences
 
 all: build
 
@@ -148,6 +149,9 @@ package: build
 package-test: package
 	@tests/setup lintian:lintian mmdebstrap:mmdebstrap
 	tests/package
+
+release:
+	packaging/release $(VERSION)
 
 install: build
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(binary) $(binary)-bench $(binary)-sim
