@@ -79,7 +79,7 @@ impl Tmux {
         }
         self.shell("echo code=$?; stty -a | tr ';' '\\n' | grep -ow -e '-*icanon' -e '-*echo' -e '-*isig'; echo e''nd");
         let screen = self.wait("end", |screen| screen.lines().any(|line| line == "end"));
-        assert!(screen.contains(&format!("\ncode={code}\n")), "{screen}");
+        assert!(screen.lines().any(|line| line.ends_with(&format!("code={code}"))), "{screen}");
         assert!(screen.contains("\nisig\nicanon\necho\nend"), "{screen}");
         assert_eq!(self.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]), "0 1\n", "{screen}");
         screen
@@ -158,14 +158,31 @@ fn colours_are_left_out_on_request() {
 fn signals_leave_the_terminal_as_it_was() {
     needs_root();
     let (_dir, socket, _control) = serve(fake_scheduler());
-    for signal in ["HUP", "INT", "QUIT", "TERM"] {
+    for (signal, code) in [("HUP", 129), ("INT", 0), ("QUIT", 0), ("TERM", 0)] {
         let tmux = Tmux::new();
         tmux.shell(&command(&socket));
         tmux.wait("screen", |screen| screen.contains("q: quit"));
         let shell = tmux.run(&["display-message", "-p", "#{pane_pid}"]);
         let killed = Command::new("pkill").args([&format!("-{signal}"), "-P", shell.trim()]).status().unwrap();
         assert!(killed.success(), "{signal}");
-        tmux.is_restored(0);
+        tmux.is_restored(code);
+    }
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    needs_root();
+    let (_dir, socket, _control) = serve(fake_scheduler());
+    let tmux = Tmux::new();
+    tmux.shell(&format!("exec {}", command(&socket)));
+    tmux.wait("screen", |screen| screen.contains("q: quit"));
+    let pid = tmux.run(&["display-message", "-p", "#{pane_pid}"]);
+    let server = tmux.run(&["display-message", "-p", "#{pid}"]);
+    assert!(Command::new("kill").args(["-KILL", server.trim()]).status().unwrap().success());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Path::new("/proc").join(pid.trim()).join("exe").exists() {
+        assert!(Instant::now() < deadline, "it is still there");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

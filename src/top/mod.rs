@@ -27,7 +27,7 @@ use clap::Args;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 use scx_utils::read_cpulist;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
 use crate::settings::{DEFAULT_CONTROL_SOCKET, limits};
 use crate::snapshot::Snapshot;
@@ -63,9 +63,10 @@ pub struct TopArgs {
 /// If no scheduler runs or answers, now or later, or if the output is no terminal.
 pub fn run(args: &TopArgs) -> Result<ExitCode> {
     let told_to_stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+    for signal in [SIGINT, SIGQUIT, SIGTERM] {
         signal_hook::flag::register(signal, told_to_stop.clone()).context("cannot handle signals")?;
     }
+    terminal::end_on_hang_up()?;
     let socket = args.control_socket.as_deref().unwrap_or(Path::new(DEFAULT_CONTROL_SOCKET));
     let first = asker::look(socket)?;
     terminal::require()?;
