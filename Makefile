@@ -8,6 +8,7 @@
 #   make bench-regress twenty scenarios in virtual time against the stored results of a release
 #   make bench-policies every preset, the kernel's own scheduler and another sched_ext scheduler, in four scenarios
 #   make bench-mpi  Open MPI and MPICH on two nodes that other jobs want too
+#   make bench-slurm two jobs on two nodes of a Slurm cluster, under its gang scheduling and under scx_cosched
 #   make bench-rdma the same of pairs that talk by soft RoCE
 #   make bench-wire what hooks, epochs on the wire and XDP cost those who move data
 #   make bench-sim  the simulator beside SimGrid (a Debian package) and NeXosim (a crate), which it fetches (about 10 minutes)
@@ -35,7 +36,7 @@ shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,def
 
 .PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak docs lint package package-test release install
 .PHONY: mutants clean report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim
-.PHONY: reproduction scale fuzz kubernetes shellcheck licences
+.PHONY: reproduction scale fuzz kubernetes shellcheck licences bench-slurm
 
 all: build
 
@@ -105,6 +106,9 @@ bench-regress: build
 
 bench-mpi: build
 	@tests/vm/bench-mpi
+
+bench-slurm: build
+	@tests/vm/bench-slurm
 
 bench-rdma: build
 	@tests/vm/bench-rdma
