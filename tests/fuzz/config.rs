@@ -2,7 +2,7 @@
 //! The configuration file, as far as `run` goes with it before it loads anything.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use cosched_rules::costs::Costs;
@@ -34,7 +34,7 @@ pub fn read(bytes: &[u8]) {
 }
 
 /// An error begins with the file; what concerns a missing setting with its flag.
-fn names_its_place(message: &str, path: &PathBuf) {
+fn names_its_place(message: &str, path: &Path) {
     let path = path.to_str().unwrap();
     assert!(message.starts_with(path) || message.starts_with("--"), "{message:?}");
 }
