@@ -117,6 +117,9 @@ fn waits_spin_as_the_papers_say() {
         assert_eq!(spin_us(WaitRule::Oracle, imbalance_us, ClosingBarrier), Some(at_barrier));
         assert_eq!(spin_us(WaitRule::Oracle, imbalance_us, Read), Some(400));
     }
+    // S is longer by the network's time, if that is how note 3 is read.
+    let costs = Costs { switch_ns: 200 * US, network_ns: 20 * US, ..Costs::default() };
+    assert_eq!(Waits::new(WaitRule::Oracle, costs).spin_ns(Read, &NEW_HISTORY), Some(420 * US));
     for wait in [OpeningBarrier, Read] {
         assert_eq!(spin_us(WaitRule::Busy, 0, wait), None);
         assert_eq!(spin_us(WaitRule::Immediate, 0, wait), Some(0));
@@ -241,6 +244,12 @@ fn what_makes_no_sense_is_refused_and_no_trace_is_left() {
         (&["--policy", "sb", "--wait", "fixed"], "--wait"),
         (&["--policy", "sb", "--spin-us", "5"], "--spin-us"),
         (&["--speed", "5"], "--speed"),
+        (&["--readings", "ticks"], "unknown reading 'ticks' (known: tick, round-trip; or none)"),
+        (&["--readings", "tick", "--scheduler", "fair"], "--readings: 'tick' has no effect with this scheduler"),
+        (
+            &["--readings", "round-trip", "--wait", "fixed"],
+            "--readings: 'round-trip' has no effect with this wait rule",
+        ),
     ] {
         let (message, code) = error_of(&[&["sim", "bsp"], args].concat());
         assert!(code == 2 && message.contains(wanted), "{args:?}: {message}");

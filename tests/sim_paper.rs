@@ -57,14 +57,28 @@ fn a_table_has_the_papers_numbers_in_their_places_and_comes_out_the_same_again()
         assert_eq!(bytes(first.path()), bytes(second.path()), "{name}");
     }
     let figure: Figure = serde_json::from_str(&read(first.path(), "dusseau-4.json")).unwrap();
-    assert_eq!((figure.series.len(), figure.errors().len()), (12, 48));
+    assert_eq!((figure.series.len(), figure.errors().len()), (12, 72));
     // The largest of NEWS is that of CS 200, L 10.
     let news =
         figure.series.iter().find(|series| series.panel == "NEWS" && series.name == "CS 200 us, L 10 us").unwrap();
     assert_eq!(news.points[0].paper, Some(13.1));
     let transpose = figure.series.iter().find(|series| series.panel == "TRANSPOSE").unwrap();
-    assert_eq!(transpose.points[0].paper, None);
+    assert_eq!(transpose.points[0].paper, Some(0.82));
     assert_eq!(png_size(&fs::read(first.path().join("dusseau-4.png")).unwrap()), (1500, 600));
+}
+
+#[test]
+fn readings_are_held_against_the_paper_in_the_column_in_which_all_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    paper(dir.path(), &["dusseau-readings", "--runs", "1", "--iterations", "2"]);
+    let figure: Figure = serde_json::from_str(&read(dir.path(), "dusseau-readings.json")).unwrap();
+    assert!(figure.series.len() > 8);
+    for series in &figure.series {
+        let columns: Vec<_> = series.points.iter().map(|point| point.column.as_deref().unwrap()).collect();
+        assert_eq!(columns, ["none", "tick", "round-trip", "tick,round-trip"]);
+        let papers: Vec<_> = series.points.iter().map(|point| point.paper.is_some()).collect();
+        assert_eq!(papers, [false, false, false, true], "{}", series.name);
+    }
 }
 
 #[test]
@@ -75,12 +89,12 @@ fn the_page_has_every_figure_that_is_there() {
     paper(&out, &["dusseau-4", "--runs", "1", "--iterations", "2"]);
     paper(&out, &["--page", page.to_str().unwrap()]);
     let text = read(dir.path(), "page.md");
-    for wanted in ["## thesis-3-3", "![", "(figures/dusseau-4.svg)", "| 48 |", "(13.10)", "TRANSPOSE"] {
+    for wanted in ["## thesis-3-3", "![", "(figures/dusseau-4.svg)", "| 72 |", "(13.10)", "TRANSPOSE"] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     assert!(!text.contains("## thesis-3-2"), "{text}");
     // What is said of where we disagree.
-    assert!(text.contains("None of the readings tried") && !text.contains("the finest programs"), "{text}");
+    assert!(text.contains("How the tables are read") && !text.contains("the finest programs"), "{text}");
     assert!(text.find("## thesis-3-3").unwrap() < text.find("## dusseau-4").unwrap());
 }
 

@@ -14,6 +14,7 @@ pub fn on_svr4(jobs: u32, program: Program, costs: Costs, wait: WaitRule) -> Set
         costs,
         wait,
         scheduler: Scheduler::Svr4,
+        by_tick: false,
         wakeup: Wakeup::Urgent,
         aligned: false,
         has_clocks: true,

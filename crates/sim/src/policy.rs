@@ -114,12 +114,15 @@ pub struct Costs {
     pub conditional_ns: Option<u64>,
     /// `oracle`: v, the imbalance.
     pub imbalance_ns: u64,
+    /// The oracle and the adaptive rules: by how much the shortest spin is longer than two switches.
+    pub network_ns: u64,
 }
 
 /// A wait rule with its parameters.
 ///
 /// The adaptive rules of `policies/` never spin for less than the baseline of Arpaci-Dusseau, 2L + 2o + W; Dusseau's spin S = 2
-/// CS before a read, and at a barrier as long as the imbalance says but no less than S. So S is added here.
+/// CS before a read, and at a barrier as long as the imbalance says but no less than S. So S is added here, with the
+/// network's time if need be.
 #[derive(Clone, Debug)]
 pub struct Waits {
     rule: WaitRule,
@@ -130,7 +133,7 @@ pub struct Waits {
     goes_on: cosched_policy,
     /// `oracle`: a history that says v.
     known: cosched_wait_history,
-    /// S of Dusseau 6.1: 2 CS.
+    /// S of Dusseau 6.1: 2 CS, or with the network's time (note 3).
     least_ns: u64,
 }
 
@@ -145,14 +148,14 @@ impl Waits {
             WaitRule::Oracle | WaitRule::AdaptiveLocal => intf::cosched_spin_COSCHED_SPIN_ADAPTIVE_LOCAL,
             WaitRule::AdaptiveGlobal => intf::cosched_spin_COSCHED_SPIN_ADAPTIVE_GLOBAL,
         };
-        let Costs { latency_ns, switch_ns, spin_ns, barrier_spin_ns, conditional_ns, imbalance_ns } = costs;
+        let Costs { latency_ns, switch_ns, spin_ns, barrier_spin_ns, conditional_ns, imbalance_ns, network_ns } = costs;
         let policy = cosched_policy { spin, spin_ns, latency_ns, switch_ns, ..NOTHING };
         let at_barriers = cosched_policy { spin_ns: barrier_spin_ns.unwrap_or(spin_ns), ..policy };
         // The rule of policies/ knows 3W + 2o only: a policy whose W is 0 and whose o is half of S_Cond has it say that.
         let by_hand = |ns: u64| cosched_policy { switch_ns: 0, overhead_ns: ns / 2, ..policy };
         let goes_on = conditional_ns.map_or(policy, by_hand);
         let known = cosched_wait_history { estimate_us: (imbalance_ns / 1000) as u32, ..NEW_HISTORY };
-        Waits { rule, policy, at_barriers, goes_on, known, least_ns: 2 * switch_ns }
+        Waits { rule, policy, at_barriers, goes_on, known, least_ns: 2 * switch_ns + network_ns }
     }
 
     /// Whether waits differ by what was learned from others.

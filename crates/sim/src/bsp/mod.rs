@@ -8,16 +8,18 @@
 mod messages;
 mod model;
 mod process;
+mod readings;
 mod steps;
 
 use serde::Serialize;
 
 use super::engine::{self, Queue};
 use super::jobs::Program;
-use super::local::{Fair, Feedback, LocalScheduler, RoundRobin, Svr4};
+use super::local::{Fair, Feedback, LocalScheduler, Svr4};
 use super::node::USES;
 use super::policy::{Costs, WaitRule};
 use model::{Bsp, Event, LANES};
+pub use readings::{Reading, Readings};
 
 /// How long a job has all nodes under coscheduling, in ns (Dusseau 3.4).
 const COSCHEDULING_QUANTUM_NS: u64 = 500_000_000;
@@ -62,6 +64,8 @@ pub struct Setup {
     pub wait: WaitRule,
     /// Who has the CPU.
     pub scheduler: Scheduler,
+    /// SVR4 and round robin: whether a process that left its CPU in the present tick comes back before its equals.
+    pub by_tick: bool,
     /// What a message does with a process that sleeps.
     pub wakeup: Wakeup,
     /// Whether the clocks of all CPUs tick at the same time (Dusseau 7.1).
@@ -144,8 +148,11 @@ fn simulate_with<S: LocalScheduler + Clone>(
 fn simulate_local(setup: &Setup, seed: u64, seen: &mut dyn FnMut(u64, &Event)) -> Simulated {
     let slots = setup.jobs as usize;
     match setup.scheduler {
-        Scheduler::Svr4 => simulate_with(setup, 0, seed, &Svr4::new(slots), seen),
-        Scheduler::RoundRobin(quantum_ns) => simulate_with(setup, 0, seed, &RoundRobin::new(slots, quantum_ns), seen),
+        Scheduler::Svr4 => simulate_with(setup, 0, seed, &Svr4::new(slots).by_tick(setup.by_tick), seen),
+        Scheduler::RoundRobin(quantum_ns) => {
+            let local = Svr4::round_robin(slots, quantum_ns).by_tick(setup.by_tick);
+            simulate_with(setup, 0, seed, &local, seen)
+        }
         Scheduler::Feedback => simulate_with(setup, 0, seed, &Feedback::new(slots), seen),
         Scheduler::Fair(slice_ns) => simulate_with(setup, 0, seed, &Fair::new(slots, slice_ns), seen),
     }
@@ -154,7 +161,7 @@ fn simulate_local(setup: &Setup, seed: u64, seen: &mut dyn FnMut(u64, &Event)) -
 /// All jobs one after the other, in ns, with how many events that took.
 fn simulate_alone(setup: &Setup, seed: u64) -> (u64, u64) {
     let alone = Setup { jobs: 1, wait: WaitRule::Busy, has_clocks: false, ..setup.clone() };
-    let local = RoundRobin::new(1, COSCHEDULING_QUANTUM_NS);
+    let local = Svr4::round_robin(1, COSCHEDULING_QUANTUM_NS);
     // Each has the random numbers of its place among all, and does not pay for being loaded once.
     let job = |job| simulate_with(&alone, job, seed, &local, &mut |_, _| {});
     (0..setup.jobs)

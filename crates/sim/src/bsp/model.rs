@@ -187,6 +187,7 @@ impl<'a, S: LocalScheduler + Clone> Bsp<'a, S> {
     fn tick(&mut self, node: usize, queue: &mut Queue<Event>) {
         let it = &mut self.nodes[node];
         queue.after(TICKS, it.local.tick_ns(), Event::Tick { node: node as u32 });
+        it.local.clock_ticks();
         it.charge(queue.now_ns());
         let Mode::Running(slot) = it.mode else { return };
         if it.local.tick(slot) {

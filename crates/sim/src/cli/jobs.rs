@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{NODES, Runs};
+use crate::bsp::Readings;
 use crate::jobs::Pattern;
 use crate::policy::WaitRule;
 use cosched_rules::range::Range;
@@ -78,6 +79,12 @@ pub struct BspArgs {
     /// What a message does with a process that sleeps.
     #[arg(long, value_enum, value_name = "HOW", default_value = "urgent")]
     pub wakeup: WakeupName,
+
+    /// How the paper is read: tick (a process that left the CPU in this tick comes back before its equals), round-trip
+    /// (the shortest spin of oracle and adaptive rules is two switches and a round trip), both with a comma, or none.
+    /// [default: tick,round-trip; of other schedulers than svr4: round-trip]
+    #[arg(long, value_name = "LIST")]
+    pub readings: Option<Readings>,
 
     /// What all models of jobs have.
     #[command(flatten)]

@@ -12,7 +12,7 @@ const TICK_NS: u64 = 1_000_000;
 const TOP: u8 = 59;
 
 fn quantum_ticks(level: u8) -> u16 {
-    10 * u16::from(svr4::quantum_ticks(level))
+    10 * svr4::quantum_ticks(level)
 }
 
 #[derive(Clone, Debug)]

@@ -7,12 +7,10 @@
 mod fair;
 mod feedback;
 mod levels;
-mod round_robin;
 mod svr4;
 
 pub use fair::{EFFECTIVE, Fair, WEIGHT};
 pub use feedback::Feedback;
-pub use round_robin::RoundRobin;
 pub use svr4::Svr4;
 
 /// The place of a task on its CPU, from 0.
@@ -54,6 +52,9 @@ pub trait LocalScheduler {
 
     /// Whether somebody in the queue should run instead of `running` now.
     fn outranks(&self, running: Slot) -> bool;
+
+    /// The clock of the CPU has ticked, whatever the CPU does.
+    fn clock_ticks(&mut self) {}
 
     /// A tick finds `running` on the CPU. True: its quantum is over.
     fn tick(&mut self, running: Slot) -> bool;

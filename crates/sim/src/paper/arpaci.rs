@@ -5,7 +5,7 @@
 use super::cells::{self, Cell, Machine, Ran, bulk_synchronous, continuous, slowdowns};
 use super::figure::{Claim, Figure};
 use super::{How, axis};
-use crate::bsp::{Setup, Wakeup};
+use crate::bsp::{Readings, Setup, Wakeup};
 use crate::jobs::Pattern;
 use crate::policy::WaitRule;
 
@@ -48,6 +48,7 @@ fn ns(us: f64) -> u64 {
 /// paper has the derivation elsewhere ([3] there).
 fn with_spin(mut setup: Setup, switch_us: f64, spin_us: f64) -> Setup {
     (setup.wait, setup.wakeup, setup.costs.spin_ns) = (WaitRule::Fixed, Wakeup::Charged, ns(spin_us));
+    Readings::NONE.apply(&mut setup);
     setup.costs.barrier_spin_ns = Some(ns(ROUND_TRIP_US + 2.0 * switch_us));
     setup
 }

@@ -5,7 +5,7 @@ use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use super::How;
 use super::figure::{Point, Series};
-use crate::bsp::{self, Outcome, Scheduler, Setup, Wakeup};
+use crate::bsp::{self, Outcome, Readings, Scheduler, Setup, Wakeup};
 use crate::jobs::{Pattern, Program};
 use crate::policy::{Costs, WaitRule};
 use crate::progress::progress;
@@ -88,7 +88,10 @@ pub fn bulk_synchronous(
         gap_ns: 8_000,
         iterations: 1,
     };
-    setup(program, wait, Wakeup::Urgent, machine, |one_ns| (ALONE_NS / one_ns).min(f64::from(how.iterations)))
+    let iterations = |one_ns: f64| (ALONE_NS / one_ns).min(f64::from(how.iterations));
+    let mut setup = setup(program, wait, Wakeup::Urgent, machine, iterations);
+    Readings::ALL.apply(&mut setup);
+    setup
 }
 
 /// Three jobs on 32 nodes that communicate all the time, each c = `gap_us`, with C = 100 ms (Arpaci-Dusseau 5.2).
@@ -122,6 +125,7 @@ fn setup(
         costs,
         wait,
         scheduler: Scheduler::Svr4,
+        by_tick: false,
         wakeup,
         aligned: false,
         has_clocks: true,

@@ -48,8 +48,10 @@ fn graphs(wait: WaitRule, how: &How, change: &dyn Fn(&mut Setup)) -> Vec<Cell> {
 
 fn unchanged(_: &mut Setup) {}
 
+/// Nobody comes back first there: processes find together "only ... when the newly unblocked process is the only runnable
+/// process" (7.2).
 fn round_robin(setup: &mut Setup) {
-    setup.scheduler = Scheduler::RoundRobin(10_000_000);
+    (setup.scheduler, setup.by_tick) = (Scheduler::RoundRobin(10_000_000), false);
 }
 
 fn figure(name: &str, title: &str, ran: &[Ran], how: &How) -> Figure {

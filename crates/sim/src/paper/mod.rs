@@ -29,7 +29,7 @@ use cosched_rules::report::usage;
 type Maker = (&'static str, fn(&How) -> Figure);
 
 /// Every figure.
-const FIGURES: [Maker; 22] = [
+const FIGURES: [Maker; 23] = [
     ("thesis-3-2", |_| thesis::figure_3_2()),
     ("thesis-3-3", |_| thesis::figure_3_3()),
     ("thesis-3-4", thesis::figure_3_4),
@@ -44,6 +44,7 @@ const FIGURES: [Maker; 22] = [
     ("dusseau-11", dusseau::figure_11),
     ("dusseau-12", dusseau::figure_12),
     ("dusseau-13", dusseau_tables::figure_13),
+    ("dusseau-readings", dusseau_tables::readings),
     ("arpaci-3", arpaci::figure_3),
     ("arpaci-4", arpaci::figure_4),
     ("arpaci-5", arpaci::figure_5),

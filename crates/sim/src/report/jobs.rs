@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::{cpu_seconds, print_line, run_seed};
-use crate::bsp::{self, Breakdown, Outcome, Scheduler, Setup, Wakeup};
+use crate::bsp::{self, Breakdown, Outcome, Reading, Readings, Scheduler, Setup, Wakeup};
 use crate::cli::{BspArgs, ClusterArgs, ContinuousArgs, Runs, SchedulerName, Ticks, WakeupName};
 use crate::jobs::{Pattern, Program};
 use crate::policy::{Costs, WaitRule};
@@ -142,6 +142,7 @@ fn setup(mut program: Program, wait: WaitRule, wakeup: WakeupName, cluster: &Clu
         barrier_spin_ns: cluster.barrier_spin_us.map(ns),
         conditional_ns: cluster.conditional_us.map(ns),
         imbalance_ns: program.imbalance_ns,
+        network_ns: 0,
     };
     Ok(Setup {
         nodes: cluster.nodes,
@@ -150,6 +151,7 @@ fn setup(mut program: Program, wait: WaitRule, wakeup: WakeupName, cluster: &Clu
         costs,
         wait,
         scheduler: scheduler(cluster)?,
+        by_tick: false,
         wakeup: match wakeup {
             WakeupName::Urgent => Wakeup::Urgent,
             WakeupName::Ordinary => Wakeup::Ordinary,
@@ -210,7 +212,35 @@ fn bsp_setup(args: &BspArgs) -> Result<Setup> {
         gap_ns: ns(args.gap_us),
         iterations: 1,
     };
-    setup(program, wait, args.wakeup, &cluster)
+    let mut setup = setup(program, wait, args.wakeup, &cluster)?;
+    readings(args.readings, &setup)?.apply(&mut setup);
+    Ok(setup)
+}
+
+/// How the paper is read. A reading that has no effect is refused, not passed over.
+fn readings(given: Option<Readings>, setup: &Setup) -> Result<Readings> {
+    let takes_turns = matches!(setup.scheduler, Scheduler::Svr4 | Scheduler::RoundRobin(_));
+    let Some(given) = given else {
+        let is_svr4 = matches!(setup.scheduler, Scheduler::Svr4);
+        return Ok(if is_svr4 { Readings::ALL } else { Readings::ALL.without(Reading::Tick) });
+    };
+    let estimates = [WaitRule::Oracle, WaitRule::AdaptiveLocal, WaitRule::AdaptiveGlobal].contains(&setup.wait);
+    let moot = [
+        (
+            Reading::Tick,
+            takes_turns,
+            "'tick' has no effect with this scheduler (leave it out, or choose scheduler 'svr4')",
+        ),
+        (
+            Reading::RoundTrip,
+            estimates,
+            "'round-trip' has no effect with this wait rule (leave it out, or choose wait 'oracle' or 'adaptive-global')",
+        ),
+    ];
+    match moot.into_iter().find(|(reading, has_effect, _)| given.has(*reading) && !has_effect) {
+        Some((_, _, why)) => Err(usage(format!("--readings: {why}"))),
+        None => Ok(given),
+    }
 }
 
 fn continuous_setup(args: &ContinuousArgs) -> Result<Setup> {
