@@ -79,6 +79,7 @@ kubernetes: build
 
 # The first two take one CPU each, nearly all the time; the suite takes two.
 vm-test: build
+	@tests/setup tmux:tmux
 	$(MAKE) --jobs=2 --output-sync=target vm-selftest vm-regress
 	tests/vm/suite
 
