@@ -121,7 +121,7 @@ fn head(frame: &mut Frame, area: Rect, screen: &Screen, theme: Theme) {
         named("to run", to_run(screen)),
         named("", String::new()),
     ];
-    if let Some(seconds) = now.kernel_events.bypass_seconds().filter(|seconds| *seconds > 0.0) {
+    if let Some(seconds) = now.kernel_events.bypass_seconds().filter(|seconds| *seconds >= 0.05) {
         lines[2].spans.insert(1, Span::styled(format!("bypassed {seconds:.1} s, "), theme.alert()));
     }
     frame.render_widget(Paragraph::new(lines), area);
