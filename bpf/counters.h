@@ -17,7 +17,11 @@
 	X(polls,               "Times a task lost its CPU while it polled in vain")		\
 	X(parks,               "Times a task that polled in vain was taken off its CPU, or yielded it") \
 	X(rechecks,            "Times a parked task was let look again without a message")	\
-	X(rows,                "Times another row of jobs had its turn on a CPU")			\
+	X(rows,                "Times a turn of a gang's row, or by beat, ended on a CPU")			\
+	X(turns,               "Turns by beat that a CPU has drawn a job for, or none")		\
+	X(turns_won,           "Those of them that a job has won on the CPU")			\
+	X(turns_alike,         "Times a job won a turn on two CPUs of this machine")		\
+	X(turns_unlike,        "Times a job won a turn on one of two CPUs, and not on the other")	\
 	X(context_switches,    "Times a CPU changed from one task to another")			\
 	X(preemptions,         "Times a waking task preempted by the fair order, without a boost") \
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\

@@ -28,7 +28,8 @@ struct cpu_ctx {
 	u32 curr_boosted;	/* it runs because of a boost */
 	u64 curr_stays_until;	/* task_ctx.stays_until */
 	u32 curr_talks;		/* messages have arrived for it, some time or other */
-	u32 curr_has_turn;	/* gang: it is of the row that had its turn when it began to run */
+	u32 curr_has_turn;	/* gang, beat: it is of the row or job that had its turn when this CPU last looked for work */
+	u32 curr_slot;		/* beat: 1 + the index of its job's slot here (beat.bpf.h); 0: none */
 	u32 curr_limited;	/* cpu.max holds for it (limits.bpf.h) */
 	u32 preempt_at_tick;	/* a kernel thread has woken, and waits for another one */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
@@ -44,6 +45,10 @@ struct cpu_ctx {
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
 
 	u64 limited_until;	/* when the first task set aside here is looked at; 0: none is (aside.bpf.h) */
+
+	/* Beat (beat.bpf.h). */
+	u64 turn;		/* that was drawn last */
+	u64 turn_job;		/* that has won it; 0: none */
 
 	/* Balance (balance.bpf.h). */
 	u64 balance_at;		/* when this CPU looks for a busier one next */

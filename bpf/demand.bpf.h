@@ -89,7 +89,7 @@ __noinline bool ask(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 /* What the gate says of @p, which has a message, if the policy has it asked. */
 static u32 answer_to(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
-	if (!arrivals_demand())
+	if (!arrivals_demand(cctx))
 		return ANSWER_NOT_ASKED;
 	return ask(p, tctx, cctx, now) ? ANSWER_GIVEN : ANSWER_DENIED;
 }
@@ -99,7 +99,7 @@ static bool is_granted_at_once(struct task_struct *p, struct task_ctx *tctx, str
 {
 	u32 phase = READ_ONCE(tctx->phase), next;
 
-	if (phase != PHASE_WAITS || !arrivals_demand() || !has_demand(tctx))
+	if (phase != PHASE_WAITS || !arrivals_demand(cctx) || !has_demand(tctx))
 		return false;
 	next = phase_message(phase, answer_to(p, tctx, cctx, now));
 	return change_phase(tctx, phase, next) && next == PHASE_GRANTED;
@@ -130,7 +130,7 @@ __noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
 	if (!cctx || !post(cctx, task_id(p)))
 		change_phase(tctx, PHASE_GRANTED, PHASE_ASKS);	/* the boost is lost: it waits for its turn */
-	else if (to == PHASE_GRANTED || (from == PHASE_PARKED && preempts(tctx, cctx, cpu)))
+	else if (to == PHASE_GRANTED || (from == PHASE_PARKED && takes_cpu(p, tctx, cctx, cpu)))
 		preempt_for(cctx, cpu);
 	return 0;
 }
@@ -224,7 +224,7 @@ __noinline int ask_again(s32 cpu, u64 now)
 	struct task_struct *p;
 	u32 asked = 0;
 
-	if (!cctx || !arrivals_demand() || !may_hold(cctx, QUEUE_ASKED) || holds(cctx, cpu, QUEUE_GRANTED))
+	if (!cctx || !arrivals_demand(cctx) || !may_hold(cctx, QUEUE_ASKED) || holds(cctx, cpu, QUEUE_GRANTED))
 		return 0;
 	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_ASKED), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU runs next. In this order: a boosted task; a task from a busier CPU; the running task, if its turn goes on;
- * the first task in its own queues; a task that waits on another CPU.
+ * What a CPU runs next. In this order: a task of the row or job that has its turn; a boosted task; a task from a busier
+ * CPU; the running task, if its turn goes on; the first task in its own queues; a task that waits on another CPU.
  */
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
@@ -33,7 +33,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		 * as it does.
 		 */
 		tctx->message_slice_ns = 0;
-		asks = arrivals_demand() && has_demand(tctx);
+		asks = arrivals_demand(cctx) && has_demand(tctx);
 		granted = asks && ask(prev, tctx, cctx, now);
 		if (!granted) {
 			if (asks)
@@ -141,11 +141,13 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	empty_box(cpu);
 	take_back(cpu, now);
 	may_take = clear_fronts(cctx, cpu, now);
+	if (dispatch_row(prev, tctx, cctx, cpu, now))
+		return;
 	if (may_take)
 		ask_again(cpu, now);
 	if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
 		return;
-	if (dispatch_row(prev, tctx, cctx, cpu, now) || pull(cctx, cpu, now))
+	if (pull(cctx, cpu, now))
 		return;
 	first = first_of(cctx, cpu);
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, &first, now))

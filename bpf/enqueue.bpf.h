@@ -84,7 +84,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	slice_ns = resume_slice(tctx, cpu);
 	if (tctx->yields && !vtime_before(tctx->yields_to, tctx->key))
 		tctx->key = tctx->yields_to + 1;
-	if (woken && (preempts(tctx, cctx, cpu) || row_preempts(p, cctx))) {
+	if (woken && takes_cpu(p, tctx, cctx, cpu)) {
 		count(COSCHED_COUNTER_preemptions);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 		return;

@@ -179,12 +179,14 @@ static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 }
 
 /*
- * Starts a slice of what is due to @tctx, which has just been measured by note_standing(). A global function, as
- * above.
+ * Starts a slice of what is due to @tctx, which has just been measured by note_standing(). Under beat it is the turn
+ * that ends it, before the slice does at a tick. A global function, as above.
  */
 __noinline u64 begin_whole_slice(struct task_ctx *tctx __arg_nonnull)
 {
-	return begin_slice(tctx, fair_slice(current_policy()->slice_ns, tctx->effective, root_weight(tctx->order_cpu)));
+	u64 slice_ns = is_beat() ? beat_rest_ns() + tick_ns() : current_policy()->slice_ns;
+
+	return begin_slice(tctx, fair_slice(slice_ns, tctx->effective, root_weight(tctx->order_cpu)));
 }
 
 /* What @tctx, which has been measured, runs for next: the rest of its slice if that was cut short, else a new one. */

@@ -4,40 +4,64 @@
  *
  * The pulse ends each turn on every CPU, and notes how late it was: the skew between CPUs and, if their clocks agree,
  * between nodes. What the row has to run comes first, in the fair order among itself; where it has nothing, the others
- * run.
+ * run. The job that has won a turn by beat is such a row (beat.bpf.h).
  */
 #ifndef COSCHED_GANG_BPF_H
 #define COSCHED_GANG_BPF_H
-
-/* The rows that jobs were given by name; the loader knows the names. All others have that of their hash. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, COSCHED_MAX_JOBS);
-	__type(key, u64);
-	__type(value, u32);
-} gang_rows_of_jobs SEC(".maps");
 
 static bool is_gang(void)
 {
 	return current_policy()->arrival == COSCHED_ARRIVAL_GANG;
 }
 
-/* Has the row of @p its turn? A global function: it is verified once. */
+/* Do turns by the clock say who goes first on @cctx's CPU? */
+static bool has_row(const struct cpu_ctx *cctx)
+{
+	return is_gang() || (is_beat() && READ_ONCE(cctx->turn_job));
+}
+
+/* Has the row of @p its turn, on the CPU that it is on? A global function: it is verified once. */
 __noinline bool has_turn(struct task_struct *p __arg_trusted)
 {
 	const struct cosched_policy *policy = current_policy();
-	u64 job = job_of(p);
-	u32 *given = bpf_map_lookup_elem(&gang_rows_of_jobs, &job);
-	u32 row = given ? *given % gang_rows(policy) : gang_row_of(policy, job);
+	u64 job = job_of(p), *given = bpf_map_lookup_elem(&turns_of_jobs, &job);
+	struct cpu_ctx *cctx;
+	u32 row;
 
+	if (is_beat()) {
+		cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
+		return cctx && READ_ONCE(cctx->turn_job) == (given ? *given : job);
+	}
+	row = given ? *given % gang_rows(policy) : gang_row_of(policy, job);
 	return row == gang_row_at(policy, bpf_ktime_get_tai_ns());
 }
 
 /* May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? */
 static bool row_preempts(struct task_struct *p, const struct cpu_ctx *cctx)
 {
-	return is_gang() && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p);
+	return has_row(cctx) && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p);
+}
+
+/* @p runs on @cctx's CPU. */
+static void note_turn(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	cctx->curr_has_turn = has_row(cctx) && has_turn(p);
+	cctx->curr_slot = 0;
+	if (is_beat() && is_known_to_wait(tctx))
+		note_talker(p, tctx, cctx, cpu);
+}
+
+/*
+ * May @p, which wakes or was parked until now, take the CPU from the running task, by its turn or by the fair order? A
+ * job does not take it from the one that has won the turn.
+ */
+static bool takes_cpu(struct task_struct *p, const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
+{
+	if (row_preempts(p, cctx))
+		return true;
+	if (is_beat() && has_row(cctx) && cctx->curr_has_turn && is_known_to_wait(tctx))
+		return false;
+	return preempts(tctx, cctx, cpu);
 }
 
 /*
@@ -69,7 +93,7 @@ __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 	struct task_struct *p;
 	u32 looks = count_from_nought();
 
-	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_FREE), 0) {
+	bpf_for_each(scx_dsq, p, queue_id(cpu, is_gang() ? QUEUE_FREE : QUEUE_ASKED), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
 		if (looks++ >= MAX_CHOICES || (goes_on && vtime_before(key, p->scx.dsq_vtime)))
@@ -89,11 +113,15 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 	bool goes_on;
 	u64 key = 0;
 
-	if (!is_gang())
+	begin_turn(prev, tctx, cctx, cpu, now);
+	if (!has_row(cctx))
 		return false;
-	gather(queue_id(cpu, QUEUE_PINNED), cpu);
-	gather(queue_id(cpu, QUEUE_ASKED), cpu);
-	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu);
+	if (is_gang()) {
+		gather(queue_id(cpu, QUEUE_PINNED), cpu);
+		gather(queue_id(cpu, QUEUE_ASKED), cpu);
+	}
+	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) && !is_to_park(tctx, cctx);
+	cctx->curr_has_turn = goes_on;
 	if (goes_on)
 		key = present_key(tctx, cpu);
 	if (take_of_row(cpu, goes_on, key, now))
@@ -101,6 +129,7 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 	if (!goes_on || !prev || !tctx)	/* the verifier forgets what the first one says of the others */
 		return false;
 	tctx->leaves = 0;
+	tctx->yields = 0;
 	scx_bpf_task_set_slice(prev, begin_whole_slice(tctx));
 	bound_slice(prev, tctx, cctx, cpu, now);
 	note_position(cctx, tctx, key, now);

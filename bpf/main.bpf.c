@@ -29,13 +29,14 @@
  *	park.bpf.h	one that polls in vain leaves its CPU until a message comes
  *	carry.bpf.h	what a message brings along from its sender's node
  *	wire_notes.bpf.h across the network; wire.bpf.c, an object of its own, puts it there
+ *	beat.bpf.h	turns by the clock that all nodes draw alike
+ *	gang.bpf.h	the tasks whose turn it is go first; rows of a gang, for comparison
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
  *	prefetch.bpf.h	those that a task hears from are asked for when its slice begins
  *	sockets.bpf.h	hooks: who receives where, what has arrived
  *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
  *	wakes.bpf.h	a hook: what tasks of a job tell each other by waking
  *	rdma.bpf.h	hooks in modules: what has arrived by RDMA, and for whom
- *	gang.bpf.h	turns by the clock, for comparison
  *	pulse.bpf.h	a timer: who polls in vain, whom to boost periodically, whose turn is over
  *	switch.bpf.h	a task becomes runnable, runs, stops, sleeps
  *	balance.bpf.h	on which CPU a task waits
@@ -85,13 +86,14 @@ UEI_DEFINE(uei);
 #include "polls.bpf.h"
 #include "park.bpf.h"
 #include "carry.bpf.h"
+#include "beat.bpf.h"
+#include "gang.bpf.h"
 #include "demand.bpf.h"
 #include "prefetch.bpf.h"
 #include "sockets.bpf.h"
 #include "waits.bpf.h"
 #include "rdma.bpf.h"
 #include "wakes.bpf.h"
-#include "gang.bpf.h"
 #include "pulse.bpf.h"
 #include "balance.bpf.h"
 #include "switch.bpf.h"

@@ -45,14 +45,15 @@ static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 }
 
 /* Is @tctx, which waits in QUEUE_PARKED, to take its turn again? */
-static bool is_to_unpark(struct task_ctx *tctx, u64 now)
+static bool is_to_unpark(struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
 {
 	u32 phase = READ_ONCE(tctx->phase);
 
 	if (phase != PHASE_PARKED)
 		return true;
 	if (has_message(tctx)) {
-		change_phase(tctx, phase, phase_message(phase, arrivals_demand() ? ANSWER_DENIED : ANSWER_NOT_ASKED));
+		change_phase(tctx, phase,
+			     phase_message(phase, arrivals_demand(cctx) ? ANSWER_DENIED : ANSWER_NOT_ASKED));
 		return true;
 	}
 	if ((s64)(now - tctx->queued_at - current_policy()->recheck_ns) < 0)
@@ -87,7 +88,7 @@ __noinline int look_at_parked(s32 cpu, u64 now)
 
 		if (!tctx)
 			continue;
-		if (looks++ < MAX_LOOKS && is_to_unpark(tctx, now)) {
+		if (looks++ < MAX_LOOKS && is_to_unpark(tctx, cctx, now)) {
 			unpark(p, tctx, cctx, cpu);
 			continue;
 		}

@@ -161,7 +161,7 @@ __noinline int tell_correspondents(struct task_struct *p __arg_trusted, struct c
 /* @p runs on @cctx's CPU: in a new slice, or in the rest of one? */
 static void begin_correspondence(struct task_struct *p, const struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
-	if (prefetch_max && !tctx->slice_used_ns && arrivals_demand())
+	if (prefetch_max && !tctx->slice_used_ns && arrivals_demand(cctx))
 		tell_correspondents(p, cctx);
 }
 
@@ -172,10 +172,8 @@ static void demand_ahead(struct task_struct *p, struct task_ctx *tctx, u64 epoch
 	s32 cpu = READ_ONCE(tctx->cpu);
 	struct cpu_ctx *cctx;
 
-	if (!phase_hears(phase) || !arrivals_demand())
-		return;
-	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
-	if (!cctx)
+	cctx = cpu < 0 || !phase_hears(phase) ? NULL : cpu_ctx_of(cpu);
+	if (!cctx || !arrivals_demand(cctx))
 		return;
 	if (policy_reads_messages()) {
 		tctx->message_wired = epoch != 0;

@@ -5,7 +5,7 @@
  *	periodic	each interval, 1 ms in the paper, somebody in the queue is chosen and boosted (Zhang 2.4.4)
  *	spin-block,	a running task that polls in vain is found out, and after its spin time asked to leave the CPU
  *	spin-yield	(park.bpf.h; Zhang 2.4.1, 2.4.2)
- *	gang		the turn of a row ends (gang.bpf.h)
+ *	gang, beat	a turn ends (gang.bpf.h, beat.bpf.h)
  *	cpu.max		what a running task may have ends before the next tick (limits.bpf.h)
  *
  * It beats only while it has something to look at: somebody in the queue, and for the waits a running task to which
@@ -41,12 +41,6 @@ static bool looks_matter(void)
 	return policy->wait != COSCHED_WAIT_BUSY || cosched_boosts(policy);
 }
 
-/* Do messages come to @tctx, or does it say when it waits? */
-static bool is_known_to_wait(const struct task_ctx *tctx)
-{
-	return tctx->endpoints[0] || tctx->hint_page;
-}
-
 static bool is_watched(const struct task_ctx *tctx)
 {
 	return is_known_to_wait(tctx) && looks_matter();
@@ -68,27 +62,37 @@ static bool ends_at_pulse(const struct task_struct *p, const struct cpu_ctx *cct
 	return cctx->curr_limited && cctx->pulse && p->scx.slice;
 }
 
-/* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
-static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
+/* The same if slices do not end with turns. */
+static u64 next_look(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	const struct cosched_policy *policy = current_policy();
-	u64 limit_ns = rest_of_limit(cctx);
 
-	if (limit_ns)
-		return limit_ns;
-	if (!is_wanted(cctx, cpu) && (!cosched_boosts(policy) || !holds(cctx, cpu, QUEUE_PARKED)))
-		return 0;
 	/* A slice that is over before the next tick. */
-	if (cctx->curr_slice_ns < tick_ns() && policy->arrival != COSCHED_ARRIVAL_GANG)
+	if (cctx->curr_slice_ns < tick_ns())
 		return rest_of_slice(cctx, scx_bpf_now()) ?: FAIR_LEAST_SLICE_NS;
-	if (policy->arrival == COSCHED_ARRIVAL_GANG)
-		return gang_rest_ns(policy, bpf_ktime_get_tai_ns());
 	if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
 		return policy->interval_ns;
 	/* What a tick finds early enough needs no timer. */
 	if (cosched_wait_parks(policy) && is_known_to_wait(tctx) && policy->interval_ns < tick_ns())
 		return policy->interval_ns;
 	return 0;
+}
+
+/* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
+static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
+{
+	const struct cosched_policy *policy = current_policy();
+	u64 limit_ns = rest_of_limit(cctx), look_ns, turn_ns;
+
+	if (limit_ns)
+		return limit_ns;
+	if (!is_wanted(cctx, cpu) && (!cosched_boosts(policy) || !holds(cctx, cpu, QUEUE_PARKED)))
+		return 0;
+	if (policy->arrival == COSCHED_ARRIVAL_GANG)
+		return gang_rest_ns(policy, bpf_ktime_get_tai_ns());
+	look_ns = next_look(tctx, cctx);
+	turn_ns = is_beat() ? beat_rest_ns() : 0;
+	return turn_ns && (!look_ns || turn_ns < look_ns) ? turn_ns : look_ns;
 }
 
 /* Sets the timer of @cpu, on which this runs and @tctx is about to, unless it is set or need not be. */
@@ -277,6 +281,13 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 	}
 	if (policy->arrival == COSCHED_ARRIVAL_GANG) {
 		note_row(bpf_ktime_get_tai_ns() % gang_quantum_ns(policy));
+		end_slice(p, cctx, cpu);
+		return;
+	}
+	if (is_beat() && cctx->turn != beat_turn()) {
+		note_row(beat_time() % gang_quantum_ns(policy));
+		if (!cctx->curr_boosted)
+			tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
 		end_slice(p, cctx, cpu);
 		return;
 	}

@@ -4,7 +4,8 @@
  *
  *	QUEUE_FREE	other CPUs may take it
  *	QUEUE_PINNED	it may run on this CPU only
- *	QUEUE_ASKED	its demand was denied, or it gives hints: the gate is asked whenever the CPU looks for work
+ *	QUEUE_ASKED	its demand was denied, or it gives hints: the gate is asked whenever the CPU looks for work. Under
+ *			beat all tasks that communicate wait here, so that the job of a turn is found
  *	QUEUE_GRANTED	the gate has granted it a boost: it goes first
  *	QUEUE_PARKED	it polls in vain, and waits for a message (park.bpf.h)
  *	QUEUE_ASIDE	its group has used up its cpu.max (aside.bpf.h)
@@ -192,7 +193,7 @@ static u32 queue_for(const struct task_struct *p, const struct task_ctx *tctx)
 	/* A row of a gang is looked for in one queue (gang.bpf.h). */
 	if (current_policy()->arrival == COSCHED_ARRIVAL_GANG)
 		return QUEUE_FREE;
-	if (phase == PHASE_ASKS || tctx->hint_page)
+	if (phase == PHASE_ASKS || tctx->hint_page || (is_beat() && is_known_to_wait(tctx)))
 		return QUEUE_ASKED;
 	return p->nr_cpus_allowed == 1 || is_migration_disabled(p) ? QUEUE_PINNED : QUEUE_FREE;
 }

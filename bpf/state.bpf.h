@@ -55,10 +55,37 @@ static const struct cosched_policy *current_policy(void)
 	return &policies[READ_ONCE(policy_now) & 1];
 }
 
-/* Is the arrival of a message a demand by itself? Under the other rules the pulse or the order sees to it. */
-static bool arrivals_demand(void)
+static bool is_beat(void)
 {
-	return current_policy()->arrival == COSCHED_ARRIVAL_DEMAND;
+	return current_policy()->arrival == COSCHED_ARRIVAL_BEAT;
+}
+
+/* The time that turns by beat follow from. */
+static u64 beat_time(void)
+{
+	return bpf_ktime_get_tai_ns();
+}
+
+static u64 beat_turn(void)
+{
+	return beat_time() / gang_quantum_ns(current_policy());
+}
+
+/* What is left of this turn, in ns. */
+static u64 beat_rest_ns(void)
+{
+	return gang_rest_ns(current_policy(), beat_time());
+}
+
+/*
+ * Is the arrival of a message on @cctx's CPU a demand by itself? Under beat it is in a turn that no job has won. Under
+ * the other rules the pulse or the order sees to it.
+ */
+static bool arrivals_demand(const struct cpu_ctx *cctx)
+{
+	u32 arrival = current_policy()->arrival;
+
+	return arrival == COSCHED_ARRIVAL_DEMAND || (arrival == COSCHED_ARRIVAL_BEAT && !READ_ONCE(cctx->turn_job));
 }
 
 enum spin {
@@ -110,6 +137,7 @@ struct task_ctx {
 	u32 queue;		/* enum queue: that it waits in; NR_QUEUES: it has run since */
 	u64 stays_until;	/* no busy CPU takes it before (balance.bpf.h) */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */
+	u64 beat_period;	/* in which its share was last noted (beat.bpf.h) */
 	u64 share_seen;		/* the share clock of order_cpu up to which the fair share is counted */
 	s32 cpu;		/* where it runs, or whose queue it waits in; -1: none yet */
 	u32 held;		/* set aside: the furthest group upwards that is kept from running (aside.bpf.h) */
@@ -165,6 +193,12 @@ struct {
 	__type(key, int);
 	__type(value, struct task_ctx);
 } task_ctxs SEC(".maps");
+
+/* Do messages come to @tctx, or does it say when it waits? */
+static bool is_known_to_wait(const struct task_ctx *tctx)
+{
+	return tctx->endpoints[0] || tctx->hint_page;
+}
 
 static struct task_ctx *task_ctx_of(struct task_struct *p)
 {

@@ -150,7 +150,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	cctx->curr_kthread = is_kthread(p);
 	cctx->curr_stays_until = tctx->stays_until;
 	cctx->curr_talks = tctx->endpoints[0] != 0;
-	cctx->curr_has_turn = is_gang() && has_turn(p);
+	note_turn(p, tctx, cctx, cpu);
 	set_phase(tctx, PHASE_RUNS);
 	if (looks_matter())
 		begin_watch(tctx, cctx);
@@ -207,7 +207,9 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	if (!tctx || !cctx)
 		return;
 	settle(p, tctx, cctx, scx_bpf_now());
+	note_lead(cctx, scx_bpf_task_cpu(p), scx_bpf_now());
 	cctx->curr_id = 0;
+	cctx->curr_slot = 0;
 	cctx->curr_effective = 0;
 	cctx->curr_kthread = 0;
 	check_hint(p, tctx);

@@ -19,7 +19,7 @@
 static inline int cosched_boosts(const struct cosched_policy *policy)
 {
 	return policy->arrival == COSCHED_ARRIVAL_DEMAND || policy->arrival == COSCHED_ARRIVAL_PERIODIC ||
-	       policy->wait == COSCHED_WAIT_SPIN_YIELD;
+	       policy->arrival == COSCHED_ARRIVAL_BEAT || policy->wait == COSCHED_WAIT_SPIN_YIELD;
 }
 
 static inline u32 cosched_gate_allows(const struct cosched_policy *policy, const struct cosched_demand *demand)

@@ -17,7 +17,8 @@ fn main() {
         .extra_warnings(true)
         .compile("cosched_policies");
 
-    for dir in ["../../policies", "../../bpf"] {
-        println!("cargo:rerun-if-changed={dir}");
+    // What intf.h includes, and no more of bpf/: all crates are built anew after this one.
+    for path in ["../../policies", "../../bpf/intf.h", "../../bpf/counters.h", "../../hints/hint.h"] {
+        println!("cargo:rerun-if-changed={path}");
     }
 }

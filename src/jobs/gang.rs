@@ -9,6 +9,8 @@
 //! The hash is FNV-1a of 64 bits over the name as `status` shows it, modulo the number of rows. It must never change:
 //! nodes with different versions of this program would put a job into different rows. Until the loader has seen a job,
 //! the BPF side hashes its number.
+//!
+//! Under `beat` each job draws by its name ([`common_name`]), and what the map holds is the name's hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -116,12 +118,29 @@ pub fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Keeps the BPF map of rows as it should be.
+/// The part of a cgroup's path that is the same on all nodes of its job: under Slurm the job and its step, in Kubernetes
+/// the pod, and else all of it.
+pub fn common_name(name: &str) -> &str {
+    let parts = |at: usize, number: usize| {
+        let rest = &name[at..];
+        rest.match_indices('/').nth(number).map_or(rest, |(end, _)| &rest[..end])
+    };
+    if let Some(at) = name.find("slurmstepd.scope/job_") {
+        return parts(at + "slurmstepd.scope/".len(), 1);
+    }
+    let pod = name.match_indices("pod").find(|(at, _)| *at > 0 && name[..*at].ends_with(['-', '/']));
+    match pod {
+        Some((at, _)) if name.starts_with("/kubepods") => parts(at, 0),
+        _ => name,
+    }
+}
+
+/// Keeps the BPF map of rows and names as it should be.
 #[derive(Debug)]
 pub struct Gang {
     rows: Rows,
     /// What the map holds.
-    written: BTreeMap<u64, u32>,
+    written: BTreeMap<u64, u64>,
     looked_at: Option<Instant>,
     has_failed: bool,
 }
@@ -139,21 +158,24 @@ impl Gang {
 
     /// Gives the jobs of the map `jobs` their rows in the map `rows`, if `policy` has rows, and warns once if that
     /// fails.
-    pub fn place(&mut self, policy: &Policy, owners: &mut Owners, jobs: &impl MapCore, rows: &impl MapCore) {
-        if policy.choices.arrival != Some(Arrival::Gang) {
-            return;
-        }
-        let wanted = self.wanted(owners, &ids_of(jobs), policy.choices.rows.unwrap_or(1));
+    pub fn place(&mut self, policy: &Policy, owners: &mut Owners, jobs: &impl MapCore, turns: &impl MapCore) {
+        let rows = match policy.choices.arrival {
+            Some(Arrival::Gang) => Some(policy.choices.rows.unwrap_or(1)),
+            Some(Arrival::Beat) => None,
+            _ => return,
+        };
+        let wanted = self.wanted(owners, &ids_of(jobs), rows);
         self.looked_at = Some(Instant::now());
-        if let Err(error) = self.write(rows, &wanted)
+        if let Err(error) = self.write(turns, &wanted)
             && !std::mem::replace(&mut self.has_failed, true)
         {
-            warn!("some jobs are in the row of their number's hash: {error:#}");
+            warn!("some jobs take turns by their number instead of their name: {error:#}");
         }
     }
 
-    /// The rows of the jobs in `ids`, and of those that have one by name and are not seen yet, or not any more.
-    fn wanted(&self, owners: &mut Owners, ids: &BTreeSet<u64>, rows: u32) -> BTreeMap<u64, u32> {
+    /// What the map is to hold for the jobs in `ids`, and for those that have a row by name and are not seen yet, or not
+    /// any more. `rows`: how many there are, under gang.
+    fn wanted(&self, owners: &mut Owners, ids: &BTreeSet<u64>, rows: Option<u32>) -> BTreeMap<u64, u64> {
         let mut all = ids.clone();
         all.extend(self.written.keys().filter(|id| !ids.contains(id) && !owners.is_gone(**id)));
         // A walk through all cgroups takes its time: the ones that come later are seen when they use the CPU.
@@ -161,12 +183,15 @@ impl Gang {
             let named = owners.present().into_iter().filter(|(_, name)| self.rows.given(name).is_some());
             all.extend(named.map(|(id, _)| id));
         }
-        let row = |id| Some((id, self.rows.of(&owners.known_name(id)?, rows)));
-        all.into_iter().filter_map(row).collect()
+        let turn = |name: &str| match rows {
+            Some(rows) => u64::from(self.rows.of(name, rows)),
+            None => hash(common_name(name)),
+        };
+        all.into_iter().filter_map(|id| Some((id, turn(&owners.known_name(id)?)))).collect()
     }
 
     /// Makes the map what is `wanted`. What has been written when something fails stays.
-    fn write(&mut self, map: &impl MapCore, wanted: &BTreeMap<u64, u32>) -> Result<()> {
+    fn write(&mut self, map: &impl MapCore, wanted: &BTreeMap<u64, u64>) -> Result<()> {
         let gone: Vec<u64> = self.written.keys().filter(|id| !wanted.contains_key(id)).copied().collect();
         for id in gone {
             map.delete(&id.to_ne_bytes()).context("cannot delete a row")?;
@@ -277,6 +302,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_name_leaves_out_what_is_of_its_node() {
+        for (path, wanted) in [
+            ("/system.slice/slurmstepd.scope/job_7/step_0/user/task_3", "job_7/step_0"),
+            ("/system.slice/n1_slurmstepd.scope/job_7/step_0/user/task_4", "job_7/step_0"),
+            ("/system.slice/slurmstepd.scope/job_7", "job_7"),
+            ("/system.slice/slurmstepd.scope/system", "/system.slice/slurmstepd.scope/system"),
+            ("/kubepods/burstable/pod1a-2b/0123", "pod1a-2b"),
+            (
+                "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1a_2b.slice/cri-01.scope",
+                "pod1a_2b.slice",
+            ),
+            ("/kubepods.slice", "/kubepods.slice"),
+            ("/user.slice/podcast", "/user.slice/podcast"),
+            ("/", "/"),
+            ("session:7", "session:7"),
+        ] {
+            assert_eq!(common_name(path), wanted, "{path}");
+        }
+    }
+
     fn map(kind: MapType, value_size: u32) -> MapHandle {
         let size = size_of::<bpf_map_create_opts>() as u64;
         let opts =
@@ -284,10 +330,10 @@ mod tests {
         MapHandle::create(kind, Some("gang_test"), 8, value_size, 64, &opts).expect("this test makes BPF maps, as root")
     }
 
-    fn contents(map: &MapHandle) -> BTreeMap<u64, u32> {
+    fn contents(map: &MapHandle) -> BTreeMap<u64, u64> {
         let number = |key: &[u8]| u64::from_ne_bytes(key.try_into().unwrap());
         let row = |key: &[u8]| map.lookup(key, MapFlags::ANY).unwrap().unwrap();
-        map.keys().map(|key| (number(&key), u32::from_ne_bytes(row(&key).try_into().unwrap()))).collect()
+        map.keys().map(|key| (number(&key), number(&row(&key)))).collect()
     }
 
     #[test]
@@ -299,12 +345,12 @@ mod tests {
             fs::metadata(path).unwrap().ino()
         };
         let (named, running, idle) = (cgroup("named"), cgroup("running"), cgroup("idle"));
-        let (jobs, map) = (map(MapType::Hash, 4), map(MapType::Hash, 4));
+        let (jobs, map) = (map(MapType::Hash, 4), map(MapType::Hash, 8));
         let see = |id: u64| jobs.update(&id.to_ne_bytes(), &[0; 4], MapFlags::ANY).unwrap();
         let mut owners = Owners::new(JobBy::Cgroup, Some(root.path().into()));
         let mut gang = Gang::new(rows(&[("/named", 3), ("/late", 4)], JobBy::Cgroup).unwrap());
         let policy = |name: &str| presets::find(name).unwrap().policy;
-        let hashed = |name: &str| Rows::default().of(name, 5);
+        let hashed = |name: &str| u64::from(Rows::default().of(name, 5));
 
         see(u64::from(COSCHED_JOB_OTHER));
         see(running);
@@ -324,5 +370,9 @@ mod tests {
         gang.place(&policy("gang"), &mut owners, &jobs, &map);
         assert_eq!(contents(&map), BTreeMap::from([(named, 3), (late, 4), (idle, hashed("/idle"))]));
         assert_eq!(contents(&map), gang.written);
+
+        gang.place(&policy("beat"), &mut owners, &jobs, &map);
+        let names = [(named, "/named"), (late, "/late"), (idle, "/idle")];
+        assert_eq!(contents(&map), names.into_iter().map(|(id, name)| (id, hash(name))).collect());
     }
 }

@@ -192,7 +192,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             scheduler.wake_hooks();
         }
         let Scheduler { session, skel, gang, .. } = &mut scheduler;
-        gang.place(&session.policy, &mut session.owners, &skel.maps.jobs, &skel.maps.gang_rows_of_jobs);
+        gang.place(&session.policy, &mut session.owners, &skel.maps.jobs, &skel.maps.turns_of_jobs);
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
         scheduler.struct_ops = Some(attach_struct_ops(&mut scheduler.skel)?);
         scheduler.prefetch = start_prefetching(scheduler.session, &scheduler.skel)?;
@@ -242,7 +242,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             self.module_hooks.follow(self.skel.object(), self.hooks.are_awake());
             if self.gang.is_due() {
                 let Session { policy, owners, .. } = &mut *self.session;
-                self.gang.place(policy, owners, &self.skel.maps.jobs, &self.skel.maps.gang_rows_of_jobs);
+                self.gang.place(policy, owners, &self.skel.maps.jobs, &self.skel.maps.turns_of_jobs);
             }
             if self.buried_at.elapsed() >= BURIAL_INTERVAL
                 && let Err(error) = self.bury_the_gone()
@@ -292,7 +292,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     fn put_in_force(&mut self, policy: Policy) -> Result<PolicyView, String> {
         let bpf = policy.to_bpf(&self.session.costs.costs);
         let maps = &self.skel.maps;
-        self.gang.place(&policy, &mut self.session.owners, &maps.jobs, &maps.gang_rows_of_jobs);
+        self.gang.place(&policy, &mut self.session.owners, &maps.jobs, &maps.turns_of_jobs);
         if policy.needs_hooks() {
             self.wake_hooks();
         }

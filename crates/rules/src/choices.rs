@@ -124,8 +124,8 @@ choices! {
     switch_us: f64 = None, "US", COST, [SPINS, RECKONS] => switch_ns: ns_of_us;
 }
 
-const BOOSTS: Need = &[("arrival", &["demand", "periodic"]), ("wait", &["spin-yield"])];
-const ARRIVES: Need = &[("arrival", &["demand", "periodic"])];
+const BOOSTS: Need = &[("arrival", &["demand", "periodic", "beat"]), ("wait", &["spin-yield"])];
+const ARRIVES: Need = &[("arrival", &["demand", "periodic", "beat"])];
 const CHOOSES: Need = &[("arrival", &["periodic"]), ("wait", &["spin-yield"])];
 const PULSES: Need = &[("arrival", &["periodic"]), ("wait", &["spin-block", "spin-yield"])];
 const GANG: Need = &[("arrival", &["gang"])];

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Beat: which job each turn on a CPU is for (policies/beat.h).
+ *
+ * A CPU is a node of the rule. It draws when a turn begins, among the jobs whose tasks ran there of late and hear from
+ * others by messages. The job that wins goes first until the turn ends, as a row of a gang does (gang.bpf.h). A turn
+ * that no job wins is in the fair order, and messages are demands there.
+ *
+ * A CPU knows a few jobs, and notes of each what share of the CPU its tasks have and how far it is ahead of the fair
+ * order. Shares are added up over a period, in which each task counts once. So a job that sleeps in between counts too.
+ *
+ * What all CPUs of this machine have to agree on, theta and size, stands in a table by job. A CPU looks there once a
+ * turn for each of its jobs, and nowhere else. A job that finds no place there draws nothing.
+ */
+#ifndef COSCHED_BEAT_BPF_H
+#define COSCHED_BEAT_BPF_H
+
+#include "../policies/beat.h"
+
+#define BEAT_JOBS	8		/* on a CPU; those beyond are among the tasks that do not communicate */
+#define BEAT_TABLE	4096		/* a power of two */
+#define BEAT_PROBES	4
+#define BEAT_STALE	4		/* periods after which a place in the table is given away */
+#define BEAT_AWAY_NS	FAIR_ROUND_NS	/* a job none of whose tasks has run for so long is not here */
+
+/*
+ * What the loader makes of the names of jobs: under gang their rows, under beat hashes that all nodes have alike. A job
+ * that it has not seen yet is known by its number.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, COSCHED_MAX_JOBS);
+	__type(key, u64);
+	__type(value, u64);
+} turns_of_jobs SEC(".maps");
+
+static u64 beat_name_of(struct task_struct *p)
+{
+	u64 job = job_of(p), *name = bpf_map_lookup_elem(&turns_of_jobs, &job);
+
+	return name ? *name : job;
+}
+
+/* A job on one CPU, which alone writes it. It starts as zeroes. */
+struct beat_slot {
+	u64 job;		/* its name; 0: none */
+	u64 seen_at;		/* when one of its tasks ran last */
+	u64 key;		/* where that one stood then, on the clock of the root */
+	u64 period;		/* of @share */
+	u64 drawn;		/* the turn that it has drawn for */
+	u32 share;		/* of the CPU, in 1 / 2^COSCHED_SHARE_SHIFT: of its tasks that have run in this period */
+	u32 last_share;		/* the same of the period before */
+	u32 sketch;		/* of this CPU */
+	u32 reserved;
+	struct cosched_beat_job state;	/* of the job, as of that turn */
+};
+
+struct beat_cpu {
+	struct beat_slot slots[BEAT_JOBS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, COSCHED_MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct beat_cpu);
+} beat_cpus SEC(".maps");
+
+/* A job on all CPUs. */
+struct beat_job {
+	struct bpf_spin_lock lock;
+	u32 reserved;
+	u64 name;		/* 0: none */
+	u64 verdict;		/* of the CPU that drew last: 2 * the turn, and 1 if the job has won it */
+	struct cosched_beat_job state;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BEAT_TABLE);
+	__type(key, u32);
+	__type(value, struct beat_job);
+} beat_jobs SEC(".maps");
+
+static struct beat_slot *beat_slot_of(s32 cpu, u32 index)
+{
+	u32 key = cpu;
+	struct beat_cpu *all = bpf_map_lookup_elem(&beat_cpus, &key);
+
+	return all ? MEMBER_VPTR(all->slots, [index]) : NULL;
+}
+
+/* The index of the slot of @job on @cpu: its own, or else the one that has not been used for longest. */
+__noinline int find_slot(s32 cpu, u64 job)
+{
+	u32 i, best = count_from_nought();
+	u64 oldest = ~0ULL;
+
+	bpf_for(i, 0, BEAT_JOBS) {
+		struct beat_slot *slot = beat_slot_of(cpu, i);
+
+		if (!slot)
+			break;
+		if (slot->job == job)
+			return i;
+		if (slot->seen_at >= oldest)
+			continue;
+		oldest = slot->seen_at;
+		best = i;
+	}
+	return best;
+}
+
+/* Adds the share of a task in @slot, which it has not counted in yet in @period. */
+static void add_share(struct beat_slot *slot, u64 period, u32 share)
+{
+	if (slot->period != period) {
+		slot->last_share = slot->period + 1 == period ? slot->share : 0;
+		slot->share = 0;
+		slot->period = period;
+	}
+	slot->share += share;
+}
+
+static u32 share_of(const struct beat_slot *slot)
+{
+	return slot->share > slot->last_share ? slot->share : slot->last_share;
+}
+
+/* @p, to which messages come, runs on @cctx's CPU. A global function: it is verified once. */
+__noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+			   struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
+{
+	u64 job = beat_name_of(p), now = scx_bpf_now(), period = beat_period(current_policy(), beat_time());
+	u32 index = find_slot(cpu, job);
+	struct beat_slot *slot = beat_slot_of(cpu, index);
+
+	if (!slot || (slot->job != job && slot->job && now - slot->seen_at < BEAT_AWAY_NS))
+		return 0;
+	if (slot->job != job) {
+		*slot = (struct beat_slot){ .job = job, .sketch = beat_sketch(node_number + cpu) };
+		beat_job_begin(&slot->state, job, node_number + cpu, period);
+	}
+	slot->seen_at = now;
+	if (tctx->beat_period != period) {
+		tctx->beat_period = period;
+		add_share(slot, period, fair_share(1ULL << COSCHED_SHARE_SHIFT, tctx->effective, root_weight(cpu)));
+	}
+	cctx->curr_slot = index + 1;
+	return 0;
+}
+
+/* Notes how far the job of the task that runs on @cctx's CPU is ahead by now, if it is known there. */
+static void note_lead(struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	struct beat_slot *slot = cctx->curr_slot ? beat_slot_of(cpu, cctx->curr_slot - 1) : NULL;
+
+	if (!slot)
+		return;
+	slot->seen_at = now;
+	slot->key = running_key(cctx, now);
+}
+
+/* The index of the slot whose job draws next on @cpu in @turn; BEAT_JOBS: all have. A global function, as above. */
+__noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
+{
+	u32 i, best = count_from_nought() + BEAT_JOBS;
+
+	bpf_for(i, 0, BEAT_JOBS) {
+		struct beat_slot *slot = beat_slot_of(cpu, i), *before = beat_slot_of(cpu, best);
+
+		if (!slot || !slot->job || slot->drawn == turn || (s64)(now - slot->seen_at) >= (s64)BEAT_AWAY_NS)
+			continue;
+		if (!before || beat_is_before(&slot->state, &before->state))
+			best = i;
+	}
+	return best;
+}
+
+/* The place of the job called @name in the table; NULL: there is none. */
+static struct beat_job *beat_job_of(u64 name, u64 period)
+{
+	u64 hash = beat_mix(name);
+	u32 i;
+
+	bpf_for(i, 0, BEAT_PROBES) {
+		u32 key = (hash + i) & (BEAT_TABLE - 1);
+		struct beat_job *job = bpf_map_lookup_elem(&beat_jobs, &key);
+
+		if (job && (job->name == name || !job->name || job->state.period + BEAT_STALE < period))
+			return job;
+	}
+	return NULL;
+}
+
+/*
+ * The state of the job of @slot counts in this turn, which is of @period, and this CPU says what it knows: that it is a
+ * node of the job, and @here. NULL: the job draws nothing.
+ */
+static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64 period)
+{
+	struct beat_job *job = beat_job_of(slot->job, period);
+	struct cosched_beat_job fresh = {};
+
+	if (!job)
+		return NULL;
+	beat_job_begin(&fresh, slot->job, node_number + cpu, period);
+	bpf_spin_lock(&job->lock);
+	if (job->name != slot->job) {
+		job->name = slot->job;
+		job->state = fresh;
+	}
+	beat_renew(&job->state, here, period);
+	job->state.heard_sizes = beat_sketch_merge(job->state.heard_sizes, slot->sketch);
+	slot->state = job->state;
+	bpf_spin_unlock(&job->lock);
+	return job;
+}
+
+/* Has the job won @turn here as it has on the CPU that drew before? Counted where it has won it on one of the two. */
+static void compare_verdicts(struct beat_job *job, u64 turn, bool won)
+{
+	u64 other = __sync_lock_test_and_set(&job->verdict, turn << 1 | won);
+
+	if (other >> 1 != turn || !(won || other & 1))
+		return;
+	count(won && other & 1 ? COSCHED_COUNTER_turns_alike : COSCHED_COUNTER_turns_unlike);
+}
+
+/*
+ * The job of @slot draws for @turn on @cpu, where @rest of the CPU is left to those that come after it. Returns whether
+ * it wins. A global function, as above.
+ */
+__noinline bool draw_for(struct beat_slot *slot __arg_nonnull, struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn,
+			 u32 rest)
+{
+	const struct cosched_policy *policy = current_policy();
+	struct beat_job *job = renew_job(slot, beat_theta(share_of(slot), rest), cpu, turn / BEAT_PERIOD_TURNS);
+	s64 lead_ns = fair_lead_ns(slot->key - root_clock(cpu), root_weight(cpu), cctx->nr_runnable);
+	u32 won = cctx->turn_job != 0;
+	bool wins;
+
+	if (!job)
+		return false;
+	wins = !beat_rank(policy, &slot->state, turn, lead_ns, &won);
+	compare_verdicts(job, turn, wins);
+	return wins;
+}
+
+/* Draws for @turn on @cpu. A global function, as above. */
+__noinline int draw_turn(struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn, u64 now)
+{
+	u32 i, rest = 1U << COSCHED_SHARE_SHIFT;
+
+	cctx->turn = turn;
+	cctx->turn_job = 0;
+	count(COSCHED_COUNTER_turns);
+	bpf_for(i, 0, BEAT_JOBS) {
+		struct beat_slot *slot = beat_slot_of(cpu, next_to_draw(cpu, turn, now));
+
+		if (!slot)
+			break;
+		slot->drawn = turn;
+		rest -= share_of(slot) < rest ? share_of(slot) : rest;
+		if (draw_for(slot, cctx, cpu, turn, rest))
+			cctx->turn_job = slot->job;
+	}
+	if (cctx->turn_job)
+		count(COSCHED_COUNTER_turns_won);
+	return 0;
+}
+
+/* Another turn may have begun on @cpu, where @prev runs, since it last looked for work. */
+static void begin_turn(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	u64 turn;
+
+	if (!is_beat())
+		return;
+	turn = beat_turn();
+	if (cctx->turn == turn)
+		return;
+	note_lead(cctx, cpu, now);
+	if (prev && tctx && cctx->curr_slot)
+		note_talker(prev, tctx, cctx, cpu);
+	draw_turn(cctx, cpu, turn, now);
+}
+
+#endif

@@ -1,0 +1,44 @@
+#!/bin/bash
+# Under beat two CPUs that stand for two nodes draw the same job for a turn, though neither tells the other. A job that
+# spins beside four competitors on each has its fair share, within 5%, and makes more of it than under local.
+. "$(dirname -- "$0")/../case.sh"
+
+# Two processes that pass a message to and fro, one on each CPU, and never sleep.
+pair='
+import os, socket
+ends = socket.create_server(("127.0.0.1", 7099)), None
+ends = socket.create_connection(("127.0.0.1", 7099)), ends[0].accept()[0]
+at = 0 if os.fork() else 1
+os.sched_setaffinity(0, {at})
+ends[at].setblocking(False)
+ends[at].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+if at == 0:
+    ends[at].send(b"x")
+while True:
+    try:
+        ends[at].send(ends[at].recv(1))
+    except BlockingIOError:
+        pass'
+
+scx_cosched bench policies --scenarios spin-4 --schedulers local,beat --repeats 1 --seconds 6 \
+	--out "$tmp/summary.json" >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
+jq -r '.results[] | [.scenario, .scheduler, .fairness, .competitor_fairness_min, .efficiency,
+	(.runs[].round_trips_per_s)] | @tsv' "$tmp/summary.json"
+jq -e '
+	def of(name): .results[] | select(.scenario == "spin-4" and .scheduler == name);
+	of("local") as $local | of("beat")
+	| .efficiency >= $local.efficiency and .fairness >= 0.95 and .fairness <= 1.05 and
+		.competitor_fairness_min >= 0.95' "$tmp/summary.json" || fail "turns by beat do not pay"
+
+start --policy beat
+compete 4
+in_group pair python3 -IS -c "$pair" &
+sleep 8
+read -r turns won alike unlike < <(scx_cosched status --json |
+	jq -r '.counters | "\(.turns) \(.turns_won) \(.turns_alike) \(.turns_unlike)"')
+echo "$turns turns drawn, $won of them won, $alike on both CPUs, $unlike on one"
+(( alike > 30 )) || fail "only $alike turns were won on both CPUs"
+(( unlike * 20 <= alike )) || fail "more than a twentieth of the turns were for different jobs"
+drop
+end_groups pair
+stop
