@@ -142,7 +142,7 @@ shellcheck:
 
 # Advisories would take a download from outside the registries.
 licences:
-	command -v cargo-deny >/dev/null || $(CARGO) install --locked --version 0.20.2 cargo-deny
+	command -v cargo-deny >/dev/null || $(CARGO) install --locked --debug --version 0.20.2 cargo-deny
 	$(CARGO) deny check licenses bans sources
 
 # The manual pages and the completions come from the command line's definition.

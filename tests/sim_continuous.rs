@@ -67,6 +67,7 @@ fn spins_set_by_hand_are_the_rules_of_the_kernel_with_other_costs() {
         barrier_spin_ns: Some(70 * US),
         conditional_ns,
         imbalance_ns: 0,
+        network_ns: 0,
     };
     let fixed = Waits::new(WaitRule::Fixed, costs(None));
     let spin_us = |waits: &Waits, wait| waits.spin_ns(wait, &NEW_HISTORY).map(|ns| ns / US);

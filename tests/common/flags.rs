@@ -59,7 +59,7 @@ const fn need(axis: &'static str, rules: &'static [&'static str]) -> Need {
     Need { axis, rules, or: ("wait", &[]) }
 }
 
-const BOOSTS: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["demand", "periodic"]) };
+const BOOSTS: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["demand", "periodic", "beat"]) };
 const CHOOSES: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["periodic"]) };
 const PULSES: Need = Need { or: ("wait", &["spin-block", "spin-yield"]), ..need("arrival", &["periodic"]) };
 const SPINS: Need = need("wait", &["spin", "spin-block", "spin-yield"]);
@@ -86,7 +86,7 @@ pub const SETTINGS: &[Setting] = &[
     row("epochs", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
         &[BOOSTS, need("gate", &["auto", "equalizing", "always", "rate"])]),
     row("residual-slice", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
-        &[need("arrival", &["demand", "periodic"])]),
+        &[need("arrival", &["demand", "periodic", "beat"])]),
     row("boost-choice", Text, &["round-robin", "next-pending", "most-pending", "longest-waiting"],
         &["random", "", "round_robin"], "(known: round-robin, next-pending, most-pending, longest-waiting", &[CHOOSES]),
     row("wait", Text, &["busy", "spin", "spin-block", "spin-yield"], &["sleep", "none", "", "Spin", "spin_block"],
