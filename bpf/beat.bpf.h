@@ -91,7 +91,7 @@ static struct beat_slot *beat_slot_of(s32 cpu, u32 index)
 	return all ? MEMBER_VPTR(all->slots, [index]) : NULL;
 }
 
-/* The index of the slot of @job on @cpu: its own, or else the one that has not been used for longest. */
+/* The index of the slot of @job on @cpu: its own slot, or else the slot that was unused for longest. */
 __noinline int find_slot(s32 cpu, u64 job)
 {
 	u32 i, best = count_from_nought();
@@ -128,6 +128,12 @@ static u32 share_of(const struct beat_slot *slot)
 	return slot->share > slot->last_share ? slot->share : slot->last_share;
 }
 
+/* Is @slot without a job, or of a job that is not here any more? */
+static bool is_vacant(const struct beat_slot *slot, u64 now)
+{
+	return !slot->job || (s64)(now - slot->seen_at) >= (s64)BEAT_AWAY_NS;
+}
+
 /* @p, to which messages come, runs on @cctx's CPU. A global function: it is verified once. */
 __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 			   struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
@@ -136,7 +142,7 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 	u32 index = find_slot(cpu, job);
 	struct beat_slot *slot = beat_slot_of(cpu, index);
 
-	if (!slot || (slot->job != job && slot->job && now - slot->seen_at < BEAT_AWAY_NS))
+	if (!slot || (slot->job != job && !is_vacant(slot, now)))
 		return 0;
 	if (slot->job != job) {
 		*slot = (struct beat_slot){ .job = job, .sketch = beat_sketch(node_number + cpu) };
@@ -170,7 +176,7 @@ __noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
 	bpf_for(i, 0, BEAT_JOBS) {
 		struct beat_slot *slot = beat_slot_of(cpu, i), *before = beat_slot_of(cpu, best);
 
-		if (!slot || !slot->job || slot->drawn == turn || (s64)(now - slot->seen_at) >= (s64)BEAT_AWAY_NS)
+		if (!slot || slot->drawn == turn || is_vacant(slot, now))
 			continue;
 		if (!before || beat_is_before(&slot->state, &before->state))
 			best = i;

@@ -24,14 +24,16 @@ static bool has_row(const struct cpu_ctx *cctx)
 __noinline bool has_turn(struct task_struct *p __arg_trusted)
 {
 	const struct cosched_policy *policy = current_policy();
-	u64 job = job_of(p), *given = bpf_map_lookup_elem(&turns_of_jobs, &job);
 	struct cpu_ctx *cctx;
+	u64 job, *given;
 	u32 row;
 
 	if (is_beat()) {
 		cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
-		return cctx && READ_ONCE(cctx->turn_job) == (given ? *given : job);
+		return cctx && READ_ONCE(cctx->turn_job) == beat_name_of(p);
 	}
+	job = job_of(p);
+	given = bpf_map_lookup_elem(&turns_of_jobs, &job);
 	row = given ? *given % gang_rows(policy) : gang_row_of(policy, job);
 	return row == gang_row_at(policy, bpf_ktime_get_tai_ns());
 }
@@ -53,7 +55,7 @@ static void note_turn(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 
 /*
  * May @p, which wakes or was parked until now, take the CPU from the running task, by its turn or by the fair order? A
- * job does not take it from the one that has won the turn.
+ * job does not take it from the job that has won the turn.
  */
 static bool takes_cpu(struct task_struct *p, const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
 {

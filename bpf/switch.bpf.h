@@ -201,13 +201,15 @@ static void leave_phase(const struct task_struct *p, struct task_ctx *tctx, stru
 
 void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 {
+	s32 cpu = scx_bpf_task_cpu(p);
 	struct task_ctx *tctx = task_ctx_of(p);
-	struct cpu_ctx *cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	u64 now = scx_bpf_now();
 
 	if (!tctx || !cctx)
 		return;
-	settle(p, tctx, cctx, scx_bpf_now());
-	note_lead(cctx, scx_bpf_task_cpu(p), scx_bpf_now());
+	settle(p, tctx, cctx, now);
+	note_lead(cctx, cpu, now);
 	cctx->curr_id = 0;
 	cctx->curr_slot = 0;
 	cctx->curr_effective = 0;
