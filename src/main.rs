@@ -14,11 +14,7 @@ use scx_cosched::run::{self, check};
 use scx_cosched::top;
 
 fn main() -> ExitCode {
-    let cli = match report::command_line() {
-        Ok(cli) => cli,
-        Err(code) => return code,
-    };
-    dispatch(cli).unwrap_or_else(|error| report::error(&error))
+    report::program(dispatch)
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {

@@ -68,10 +68,7 @@ enum Command {
 
 /// The program.
 pub fn main() -> ExitCode {
-    match report::command_line() {
-        Ok(args) => run(args).unwrap_or_else(|error| report::error(&error)),
-        Err(code) => code,
-    }
+    report::program(run)
 }
 
 /// Runs one of the benchmark's parts to its end.

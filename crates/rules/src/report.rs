@@ -32,18 +32,17 @@ pub fn error(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
 }
 
-/// Parses the command line of this process.
-///
-/// # Errors
-/// The exit code, after help, version or one line about what is wrong has been printed.
-pub fn command_line<T: Parser>() -> Result<T, ExitCode> {
-    T::try_parse().map_err(|wrong| match wrong.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+/// A whole program: hands the command line of this process to `run`, and prints what is wrong with it or what `run` says,
+/// in one line.
+pub fn program<T: Parser>(run: impl FnOnce(T) -> anyhow::Result<ExitCode>) -> ExitCode {
+    match T::try_parse() {
+        Ok(command_line) => run(command_line).unwrap_or_else(|wrong| error(&wrong)),
+        Err(wrong) if matches!(wrong.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             let _ = wrong.print();
             ExitCode::SUCCESS
         }
-        _ => error(&usage(what_to_do(&wrong))),
-    })
+        Err(wrong) => error(&usage(what_to_do(&wrong))),
+    }
 }
 
 /// What clap says over several lines, in one, with what to do about it.

@@ -30,7 +30,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use cosched_rules::report as report_lines;
+use cosched_rules::report::{die_quietly_on_closed_pipe, program};
 
 use cli::{Command, SimArgs};
 
@@ -58,18 +58,15 @@ pub mod sweep;
 
 /// The program.
 pub fn main() -> ExitCode {
-    report_lines::die_quietly_on_closed_pipe();
-    match report_lines::command_line() {
-        Ok(args) => run(&args).unwrap_or_else(|error| report_lines::error(&error)),
-        Err(code) => code,
-    }
+    die_quietly_on_closed_pipe();
+    program(run)
 }
 
 /// Runs one of the models, or what is made of them.
 ///
 /// # Errors
 /// One line for flags that do not go together, or a file that cannot be read or written.
-fn run(args: &SimArgs) -> Result<ExitCode> {
+fn run(args: SimArgs) -> Result<ExitCode> {
     match &args.command {
         Command::Model(model) => report::run(model),
         Command::Scale(args) => scale::run(args),
