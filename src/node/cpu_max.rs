@@ -38,7 +38,7 @@ pub struct Unkept {
 impl Unkept {
     /// Those of `host`, below where its cgroups are mounted.
     pub fn of(host: &Host) -> Unkept {
-        let told = host.btf.as_ref().is_none_or(is_told);
+        let told = host.types().is_none_or(is_told);
         Unkept { root: host.cgroup_root().filter(|_| !told).map(|root| host.path(&root)), ..Unkept::default() }
     }
 

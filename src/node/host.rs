@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The machine that the scheduler is for.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,15 +11,20 @@ use libbpf_rs::Btf;
 pub struct Host {
     /// Where its files are.
     pub sysroot: PathBuf,
-    /// The types and functions of its kernel.
-    pub btf: Option<Btf<'static>>,
+    /// The types and functions of its kernel, from when they are asked for first: there are megabytes of them.
+    types: OnceCell<Option<Btf<'static>>>,
 }
 
 impl Host {
     /// The machine whose files are below `sysroot`.
     pub fn new(sysroot: &Path) -> Host {
-        let btf = sysroot.join("sys/kernel/btf/vmlinux");
-        Host { sysroot: sysroot.into(), btf: btf.exists().then(|| Btf::from_path(&btf).ok()).flatten() }
+        Host { sysroot: sysroot.into(), types: OnceCell::new() }
+    }
+
+    /// The types and functions of its kernel, if it describes them.
+    pub fn types(&self) -> Option<&Btf<'static>> {
+        let btf = self.sysroot.join("sys/kernel/btf/vmlinux");
+        self.types.get_or_init(|| btf.exists().then(|| Btf::from_path(&btf).ok()).flatten()).as_ref()
     }
 
     /// What a file says, without blanks around it.

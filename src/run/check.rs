@@ -80,7 +80,7 @@ fn ok(thing: impl Into<String>, detail: impl Into<String>) -> Finding {
 
 impl Host {
     fn btf(&self) -> Finding {
-        match &self.btf {
+        match self.types() {
             Some(_) => ok("BTF", "/sys/kernel/btf/vmlinux"),
             None => found(
                 "BTF",
@@ -92,7 +92,7 @@ impl Host {
     }
 
     fn sched_ext(&self) -> Finding {
-        let known = self.btf.as_ref().is_some_and(|btf| btf.type_by_name::<Struct<'_>>("sched_ext_ops").is_some());
+        let known = self.types().is_some_and(|btf| btf.type_by_name::<Struct<'_>>("sched_ext_ops").is_some());
         if known && self.sysroot.join("sys/kernel/sched_ext").is_dir() {
             return ok("sched_ext", format!("kernel {}", self.kernel()));
         }
@@ -182,7 +182,7 @@ impl Host {
     }
 
     fn limits(&self) -> Vec<Finding> {
-        if self.btf.as_ref().is_some_and(cpu_max::is_told) {
+        if self.types().is_some_and(cpu_max::is_told) {
             return vec![ok("cpu.max", "kept")];
         }
         let warning = |line: &String| found("cpu.max", Level::Warning, line.as_str(), cpu_max::REMEDY);
@@ -212,7 +212,7 @@ impl Host {
 
     fn hook(&self, hook: &Hook) -> Finding {
         let thing = format!("hook {}", hook.name);
-        if self.btf.as_ref().is_some_and(|btf| hook.is_possible(btf)) {
+        if self.types().is_some_and(|btf| hook.is_possible(btf)) {
             return ok(thing, format!("kernel function {}", hook.function));
         }
         let detail = format!("no kernel function {}", hook.function);
