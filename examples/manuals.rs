@@ -7,9 +7,11 @@ use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate_to};
-use scx_cosched::cli::Cli;
+use command_line::command_line;
+
+#[path = "../tests/common/command_line.rs"]
+mod command_line;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let Some(dir) = std::env::args_os().nth(1).map(PathBuf::from) else {
@@ -24,10 +26,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         generate_to(shell, &mut command_line(), "scx_cosched", &completions)?;
     }
     Ok(())
-}
-
-/// That of the program together with those of the programs beside it.
-fn command_line() -> Command {
-    let command = Cli::command().mut_subcommand("bench", |_| cosched_bench::BenchArgs::command());
-    command.mut_subcommand("sim", |_| cosched_sim::cli::SimArgs::command())
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use common::docs::command_line;
+use common::command_line::command_line;
 use common::error_of;
 
 mod common;

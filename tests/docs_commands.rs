@@ -10,7 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use common::docs::{Code, code_of, command_line, files_below, pages, read};
+use common::command_line::command_line;
+use common::docs::{Code, code_of, files_below, pages, read};
 
 /// Made of the command line itself.
 const GENERATED: &str = "docs/reference.md";

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use clap::{Arg, Command};
-use common::docs::{command_line, is_committed};
+use common::command_line::command_line;
+use common::docs::is_committed;
 use common::{scx_cosched, snapshot};
 use cosched_rules::axes::AXES;
 use cosched_rules::presets;

@@ -8,20 +8,18 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::needs_root;
+use common::hints::{Server, answer, dial, request, server};
 use cosched_rules::intf::{COSCHED_HINT_MAGIC, COSCHED_HINT_THREADS, cosched_hint_place};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, send, socket};
+use nix::sys::socket::{MsgFlags, send};
 use scx_cosched::control::hints::HintSocket;
 use scx_cosched::hints::client::{self, Waits};
 use scx_cosched::hints::{Change, Done};
-use scx_cosched::scheduler::requests::{Owner, Request};
-use tempfile::TempDir;
+use scx_cosched::scheduler::requests::Request;
 
 const EPROTO: i32 = 71;
 const EUSERS: i32 = 87;
@@ -63,30 +61,20 @@ impl Notes {
 /// A server with such a scheduler behind it.
 struct Scene {
     notes: Arc<Mutex<Notes>>,
-    path: PathBuf,
-    _socket: HintSocket,
-    _dir: TempDir,
+    server: Server,
 }
 
 fn scene() -> Scene {
-    needs_root();
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("hints.sock");
-    let socket = HintSocket::bind(&path).unwrap();
-    let (owner, requests) = Owner::new();
-    socket.serve(owner).unwrap();
     let notes = Arc::new(Mutex::new(Notes::default()));
     let theirs = notes.clone();
-    thread::spawn(move || {
-        for request in requests {
-            let Request::Hint(change, answer) = request else { panic!("it was asked for something else") };
-            let mut notes = theirs.lock().unwrap();
-            let done = notes.take(change);
-            // What is taken back waits for no answer.
-            let _ = answer.send(if notes.is_late { Err("it has not answered".into()) } else { Ok(done) });
-        }
+    let server = server(move |request| {
+        let Request::Hint(change, answer) = request else { panic!("it was asked for something else") };
+        let mut notes = theirs.lock().unwrap();
+        let done = notes.take(change);
+        // What is taken back waits for no answer.
+        let _ = answer.send(if notes.is_late { Err("it has not answered".into()) } else { Ok(done) });
     });
-    Scene { notes, path, _socket: socket, _dir: dir }
+    Scene { notes, server }
 }
 
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -95,16 +83,6 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "not so after 30 s: {what}");
         thread::sleep(Duration::from_millis(20));
     }
-}
-
-fn dial(path: &Path) -> OwnedFd {
-    let fd = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
-    connect(fd.as_raw_fd(), &UnixAddr::new(path).unwrap()).unwrap();
-    fd
-}
-
-fn request(magic: u32, thread: u32, slot: u32, reserved: u32) -> Vec<u8> {
-    [magic, thread, slot, reserved].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
 fn own_request() -> Vec<u8> {
@@ -117,25 +95,11 @@ fn ask(fd: &OwnedFd, message: &[u8]) -> Option<i32> {
     answer(fd)
 }
 
-fn answer(fd: &OwnedFd) -> Option<i32> {
-    let mut bytes = [0; 64];
-    match recv(fd.as_raw_fd(), &mut bytes, MsgFlags::empty()) {
-        Ok(8) => {
-            assert_eq!(bytes[..4], COSCHED_HINT_MAGIC.to_ne_bytes());
-            Some(i32::from_ne_bytes(bytes[4..8].try_into().unwrap()))
-        }
-        other => {
-            assert!(matches!(other, Ok(0) | Err(_)), "{other:?}");
-            None
-        }
-    }
-}
-
 #[test]
 fn what_a_thread_says_stands_in_its_page() {
     let scene = scene();
     // SAFETY: the only test that uses the library, which alone reads it.
-    unsafe { std::env::set_var("COSCHED_HINTS_SOCKET", &scene.path) };
+    unsafe { std::env::set_var("COSCHED_HINTS_SOCKET", &scene.server.path) };
     let hint = || scene.notes.lock().unwrap().last_hint();
     client::with_thread(|thread| {
         assert!(client::is_heard());
@@ -192,7 +156,7 @@ fn what_is_no_request_ends_the_connection() {
         request(COSCHED_HINT_MAGIC, std::process::id(), 0, 1),
     ];
     for message in wrong {
-        let fd = dial(&scene.path);
+        let fd = dial(&scene.server.path);
         assert_eq!(ask(&fd, &message), Some(EPROTO), "{message:?}");
         assert_eq!(answer(&fd), None, "{message:?}");
     }
@@ -203,7 +167,7 @@ fn what_is_no_request_ends_the_connection() {
 #[test]
 fn threads_of_others_are_not_heard() {
     let scene = scene();
-    let fd = dial(&scene.path);
+    let fd = dial(&scene.server.path);
     for thread in [0, 1, u32::MAX, std::os::unix::process::parent_id()] {
         assert_eq!(ask(&fd, &request(COSCHED_HINT_MAGIC, thread, 0, 0)), Some(ESRCH), "{thread}");
     }
@@ -216,7 +180,7 @@ fn threads_of_others_are_not_heard() {
 fn a_page_goes_with_its_process() {
     let scene = scene();
     let pages = || scene.notes.lock().unwrap().pages.len();
-    let (first, second) = (dial(&scene.path), dial(&scene.path));
+    let (first, second) = (dial(&scene.server.path), dial(&scene.server.path));
     assert_eq!((ask(&first, &own_request()), ask(&second, &own_request())), (Some(0), Some(0)));
     assert_eq!((ask(&first, &own_request()), pages()), (Some(0), 2), "one page however often it asks");
     drop(first);
@@ -229,12 +193,12 @@ fn a_page_goes_with_its_process() {
 fn a_page_that_comes_too_late_is_taken_back() {
     let scene = scene();
     scene.notes.lock().unwrap().is_late = true;
-    let fd = dial(&scene.path);
+    let fd = dial(&scene.server.path);
     assert_eq!(ask(&fd, &own_request()), Some(libc::EAGAIN));
     assert_eq!(answer(&fd), None, "it is to begin anew");
     eventually("the page is gone", || scene.notes.lock().unwrap().pages.is_empty());
     scene.notes.lock().unwrap().is_late = false;
-    assert_eq!(ask(&dial(&scene.path), &own_request()), Some(0));
+    assert_eq!(ask(&dial(&scene.server.path), &own_request()), Some(0));
 }
 
 #[test]
@@ -243,7 +207,7 @@ fn threads_are_forgotten_with_their_connection() {
     let threads =
         || scene.notes.lock().unwrap().places.iter().map(|place| (place.thread, place.slot)).collect::<Vec<_>>();
     let own = |slot| request(COSCHED_HINT_MAGIC, std::process::id(), slot, 0);
-    let (first, second) = (dial(&scene.path), dial(&scene.path));
+    let (first, second) = (dial(&scene.server.path), dial(&scene.server.path));
     let this = nix::unistd::gettid().as_raw() as u32;
     assert_eq!(ask(&first, &own(7)), Some(0));
     assert_eq!(ask(&first, &request(COSCHED_HINT_MAGIC, this, 8, 0)), Some(0));
@@ -265,7 +229,7 @@ fn one_user_cannot_have_all_the_room() {
     let scene = scene();
     let mut connected = Vec::new();
     let refused = (0..513).find_map(|_| {
-        let fd = dial(&scene.path);
+        let fd = dial(&scene.server.path);
         // Whoever is welcome is told nothing until he asks.
         let said = if connected.len() < 512 { ask(&fd, &request(COSCHED_HINT_MAGIC, 0, 0, 0)) } else { answer(&fd) };
         connected.push(fd);
@@ -274,15 +238,15 @@ fn one_user_cannot_have_all_the_room() {
     assert_eq!(refused, Some(Some(EUSERS)));
     assert_eq!(connected.len(), 513);
     connected.clear();
-    eventually("there is room again", || ask(&dial(&scene.path), &own_request()) == Some(0));
+    eventually("there is room again", || ask(&dial(&scene.server.path), &own_request()) == Some(0));
 }
 
 #[test]
 fn a_socket_that_is_in_use_is_not_replaced() {
     let scene = scene();
-    let error = HintSocket::bind(&scene.path).map(drop).unwrap_err().to_string();
+    let error = HintSocket::bind(&scene.server.path).map(drop).unwrap_err().to_string();
     assert!(error.contains("another program listens") && error.contains("--hints-socket"), "{error}");
-    let file = scene.path.with_extension("txt");
+    let file = scene.server.path.with_extension("txt");
     File::create(&file).unwrap().write_all(b"dear").unwrap();
     let error = HintSocket::bind(&file).map(drop).unwrap_err().to_string();
     assert!(error.contains("is not a socket"), "{error}");

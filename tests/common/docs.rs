@@ -6,18 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory};
-
 /// The text of a file.
 pub fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()))
-}
-
-/// The command line of the program together with those of the programs beside it.
-pub fn command_line() -> Command {
-    let command = scx_cosched::cli::Cli::command();
-    let command = command.mut_subcommand("bench", |_| cosched_bench::BenchArgs::command());
-    command.mut_subcommand("sim", |_| cosched_sim::cli::SimArgs::command())
 }
 
 /// All files below `dir`.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::docs::command_line;
+use super::command_line::command_line;
 use super::error_of;
 
 /// What a value is made of, which decides what is of a wrong type in TOML.

@@ -3,8 +3,10 @@
 
 #![allow(dead_code)]
 
+pub mod command_line;
 pub mod docs;
 pub mod flags;
+pub mod hints;
 pub mod refusals;
 
 use std::collections::BTreeMap;

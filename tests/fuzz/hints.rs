@@ -6,19 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::thread;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cosched_rules::intf::{COSCHED_HINT_MAGIC, COSCHED_HINT_THREADS};
 use libbpf_rs::MapHandle;
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, send, socket};
-use scx_cosched::control::hints::HintSocket;
+use nix::sys::socket::{MsgFlags, send};
 use scx_cosched::hints::{Change, kernel};
-use scx_cosched::scheduler::requests::{Owner, Request};
-use tempfile::TempDir;
+use scx_cosched::scheduler::requests::Request;
 
-use super::common::needs_root;
+use super::common::hints::{Server, answer, dial, request, server};
 
 const REQUEST: usize = 16;
 
@@ -47,55 +44,35 @@ impl Notes {
     }
 }
 
-struct Server {
-    path: PathBuf,
+/// A server with such a scheduler behind it.
+struct Scene {
     notes: Arc<Mutex<Notes>>,
-    _socket: HintSocket,
-    _dir: TempDir,
+    server: Server,
 }
 
-fn server() -> Server {
-    needs_root();
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("hints.sock");
-    let socket = HintSocket::bind(&path).unwrap();
-    let (owner, requests) = Owner::new();
-    socket.serve(owner).unwrap();
+fn scene() -> Scene {
     let notes = Arc::new(Mutex::new(Notes::default()));
     let theirs = notes.clone();
-    thread::spawn(move || {
-        for request in requests {
-            let mut notes = theirs.lock().unwrap();
-            match request {
-                Request::Hint(change, answer) => {
-                    notes.take(change);
-                    drop(answer.send(Ok(Arc::downgrade(&notes.alive))));
-                }
-                Request::Freed(maps, answer) => drop(answer.send(Ok(kernel::freed(maps)))),
-                _ => panic!("it was asked for something else"),
+    let server = server(move |request| {
+        let mut notes = theirs.lock().unwrap();
+        match request {
+            Request::Hint(change, answer) => {
+                notes.take(change);
+                drop(answer.send(Ok(Arc::downgrade(&notes.alive))));
             }
+            Request::Freed(maps, answer) => drop(answer.send(Ok(kernel::freed(maps)))),
+            _ => panic!("it was asked for something else"),
         }
     });
-    Server { path, notes, _socket: socket, _dir: dir }
-}
-
-impl Server {
-    fn dial(&self) -> OwnedFd {
-        let fd = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
-        connect(fd.as_raw_fd(), &UnixAddr::new(&self.path).unwrap()).unwrap();
-        fd
-    }
-
-    fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap()
-    }
+    Scene { notes, server }
 }
 
 /// A request is answered, and only what is one by `hint.h` with success. Whatever is none ends its connection, and
 /// nothing is left of connections that have ended.
 pub fn talk(bytes: &[u8]) {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    let server = SERVER.get_or_init(server);
+    static SCENE: OnceLock<Scene> = OnceLock::new();
+    let scene = SCENE.get_or_init(scene);
+    let dial = || dial(&scene.server.path);
     let mut connections: [Option<OwnedFd>; 4] = Default::default();
     let mut rest = bytes;
     while let [which, what, number, tail @ ..] = rest {
@@ -105,7 +82,7 @@ pub fn talk(bytes: &[u8]) {
         match message {
             None => *place = None,
             Some(message) => {
-                let fd = place.get_or_insert_with(|| server.dial());
+                let fd = place.get_or_insert_with(dial);
                 if !is_heard(fd, &message) {
                     *place = None;
                 }
@@ -114,25 +91,24 @@ pub fn talk(bytes: &[u8]) {
     }
     drop(connections);
     // Once this one is heard, the server has seen that the others have ended.
-    let mut last = server.dial();
-    while !is_heard(&last, &request(std::process::id(), 0, 0)) {
-        last = server.dial();
+    let mut last = dial();
+    while !is_heard(&last, &own_request(0, 0)) {
+        last = dial();
     }
-    assert_eq!(server.notes().pages.len(), 1);
+    assert_eq!(scene.notes.lock().unwrap().pages.len(), 1);
 }
 
 /// What a step says, if it does not hang up, and how many bytes of `tail` it is made of.
 fn message(what: u8, number: u8, tail: &[u8]) -> (Option<Vec<u8>>, usize) {
-    let own = std::process::id();
     match what % 8 {
         0 => (None, 0),
-        1 => (Some(request(own, u32::from(number), 0)), 0),
-        2 => (Some(request(u32::from(number), 0, 0)), 0),
-        3 => (Some(request(own, 0, u32::from(number))), 0),
+        1 => (Some(own_request(u32::from(number), 0)), 0),
+        2 => (Some(request(COSCHED_HINT_MAGIC, u32::from(number), 0, 0)), 0),
+        3 => (Some(own_request(0, u32::from(number))), 0),
         // A request that is too short or too long, or is damaged at one place.
-        4 => (Some(request(own, 0, 0).into_iter().cycle().take(1 + usize::from(number)).collect()), 0),
+        4 => (Some(own_request(0, 0).into_iter().cycle().take(1 + usize::from(number)).collect()), 0),
         5 => {
-            let mut message = request(own, 0, 0);
+            let mut message = own_request(0, 0);
             message[usize::from(number) % REQUEST] ^= tail.first().copied().unwrap_or(1);
             (Some(message), tail.len().min(1))
         }
@@ -143,8 +119,8 @@ fn message(what: u8, number: u8, tail: &[u8]) -> (Option<Vec<u8>>, usize) {
     }
 }
 
-fn request(thread: u32, slot: u32, reserved: u32) -> Vec<u8> {
-    [COSCHED_HINT_MAGIC, thread, slot, reserved].iter().flat_map(|word| word.to_ne_bytes()).collect()
+fn own_request(slot: u32, reserved: u32) -> Vec<u8> {
+    request(COSCHED_HINT_MAGIC, std::process::id(), slot, reserved)
 }
 
 /// Sends `message` and holds the answer against what it says. False if the connection has ended, which it may also since
@@ -169,19 +145,4 @@ fn is_heard(fd: &OwnedFd, message: &[u8]) -> bool {
         assert_eq!(answer(fd), None, "{message:?}");
     }
     is_request
-}
-
-/// The error that the server answers; None if it has hung up.
-fn answer(fd: &OwnedFd) -> Option<i32> {
-    let mut bytes = [0; 64];
-    match recv(fd.as_raw_fd(), &mut bytes, MsgFlags::empty()) {
-        Ok(8) => {
-            assert_eq!(bytes[..4], COSCHED_HINT_MAGIC.to_ne_bytes());
-            Some(i32::from_ne_bytes(bytes[4..8].try_into().unwrap()))
-        }
-        other => {
-            assert!(matches!(other, Ok(0) | Err(Errno::ECONNRESET)), "{other:?}");
-            None
-        }
-    }
 }
