@@ -5,6 +5,12 @@ default_schedulers=alone,eevdf,eevdf+slice-us=20000,peer,local,dcs+wait=busy,dcs
 # number NAME VALUE: fail unless it is a whole number from 1 to 99
 number() { [[ $2 =~ ^[1-9][0-9]?$ ]] || die "$1 wants a whole number from 1 to 99, not '$2'"; }
 
+# is_preset NAME: does scx_cosched know it, whatever is changed in it?
+is_preset() {
+	target/release/scx_cosched policy list --json |
+		jq --exit-status --arg name "${1%%+*}" 'any(.[]; .name == $name)' >/dev/null
+}
+
 # choose_testbed NAME: sets vms to what "run" is to be told, and real if its time is. Before it, real and prices are as
 # the options have them.
 choose_testbed() {
@@ -26,7 +32,7 @@ read_contenders() {
 	IFS=, read -ra list <<<"$1"
 	for contender in "${list[@]}"; do
 		[[ $contender == @(alone|eevdf|peer|wire|prefetch) || $contender =~ ^eevdf\+slice-us=[1-9][0-9]{2,6}$ ]] ||
-			target/release/scx_cosched policy list --json | jq --exit-status --arg name "${contender%%+*}" 'any(.[]; .name == $name)' >/dev/null ||
+			is_preset "$contender" ||
 			die "--schedulers: no '$contender' (--help shows which there are)"
 	done
 	if [[ ,$1, == *,peer,* ]]; then
