@@ -68,7 +68,6 @@ test: unit kubernetes
 	$(MAKE) vm-test
 
 unit: build
-	@tests/setup tmux:tmux
 	$(CARGO) test --release --locked
 
 fuzz: setup
@@ -79,7 +78,6 @@ kubernetes: build
 
 # The first two take one CPU each, nearly all the time; the suite takes two.
 vm-test: build
-	@tests/setup tmux:tmux
 	$(MAKE) --jobs=2 --output-sync=target vm-selftest vm-regress
 	tests/vm/suite
 

@@ -7,7 +7,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`crate::control::hints`] | the socket, and who is connected |
+//! | [`crate::control::hints`] | the socket, and the processes that are connected |
 //! | [`process`] | which thread of which process is meant |
 //! | [`kernel`] | pages and threads in the loaded scheduler |
 //! | [`client`] | the other side: libcosched for Rust |

@@ -60,7 +60,7 @@ pub struct Rate {
     pub q3: Option<f64>,
 }
 
-/// The files: those in directories, and those that are named themselves.
+/// The summaries in the directory `path`, or the file `path` itself.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.into()]);

@@ -294,7 +294,7 @@ mod tests {
             svr4.arrive(0);
             svr4.arrive(1);
             assert_eq!((svr4.pick(), svr4.pick()), (Some(0), Some(1)));
-            // The other is on the level of those that have slept, and waits there.
+            // Slot 1 waits on the level of tasks that have slept.
             for slot in [1, 0] {
                 svr4.sleep(slot);
                 (0..if slot == 0 { ticks } else { 0 }).for_each(|_| svr4.clock_ticks());
