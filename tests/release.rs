@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: `make release VERSION=X` commits and tags a release with its section of the changelog, and leaves the checkout as
-//! it was if the version is wrong or a test fails.
+//! Claim: `make release VERSION=X` commits and tags a release with its section of the changelog, and leaves the
+//! checkout as it was if the version is wrong or a test fails.
 
 use std::fs;
 use std::path::Path;

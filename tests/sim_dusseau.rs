@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the model of bulk-synchronous jobs reproduces Dusseau 1996: Figures 4 and 13 within 25% in every cell and 8% in the
-//! median, and what its text says of the other figures.
+//! Claim: the model of bulk-synchronous jobs reproduces Dusseau 1996: Figures 4 and 13 within 25% in every cell and 8%
+//! in the median, and what its text says of the other figures.
 //!
 //! How the paper is read is in docs/simulator.md.
 
@@ -86,8 +86,8 @@ fn without_the_order_of_the_tick_transpose_is_slow_as_the_papers_is_not() {
 
 #[test]
 fn two_switches_of_spinning_keep_processes_together_that_are_balanced() {
-    // Dusseau 5.2: at g = 400 us, spinning for 400 us, 98% of the opening barriers are successful with v = 0.5 g and 37% with
-    // v = 2 g.
+    // Dusseau 5.2: at g = 400 us, spinning for 400 us, 98% of the opening barriers are successful with v = 0.5 g and
+    // 37% with v = 2 g.
     let openings = |imbalance| {
         let outcome = run(&setup(Pattern::News, (400, imbalance), WaitRule::Fixed, 1500));
         outcome.successful[1].expect("there are barriers")

@@ -59,7 +59,8 @@ pub struct TraceArgs {
 /// Prints what the running scheduler does, until it is told to stop.
 ///
 /// # Errors
-/// If no scheduler is running, somebody else traces, the trace cannot be written, or the scheduler ends before the trace.
+/// If no scheduler is running, somebody else traces, the trace cannot be written, or the scheduler ends before the
+/// trace.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     logging::init(false);
     let socket = commands::socket(&args.client);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Arrivals, decisions and switches as they happen, for the command `trace`.
 //!
-//! The BPF side writes events to a ring while a flag is set (`bpf/trace.bpf.h`). A process asks the loader for that over
-//! the control socket ([`tap`]), reads the ring ([`reader`]), gives events their names ([`event`]), makes runs of switches
-//! ([`runs`]), and writes lines ([`lines`]) or a file for Perfetto ([`perfetto`]).
+//! The BPF side writes events to a ring while a flag is set (`bpf/trace.bpf.h`). A process asks the loader for that
+//! over the control socket ([`tap`]), reads the ring ([`reader`]), gives events their names ([`event`]), makes runs of
+//! switches ([`runs`]), and writes lines ([`lines`]) or a file for Perfetto ([`perfetto`]).
 
 pub mod event;
 pub mod lines;

@@ -123,8 +123,8 @@ fn own_request(slot: u32, reserved: u32) -> Vec<u8> {
     request(COSCHED_HINT_MAGIC, std::process::id(), slot, reserved)
 }
 
-/// Sends `message` and holds the answer against what it says. False if the connection has ended, which it may also since
-/// the kernel has yet to free pages of ended ones.
+/// Sends `message` and holds the answer against what it says. False if the connection has ended, which it may also
+/// since the kernel has yet to free pages of ended ones.
 fn is_heard(fd: &OwnedFd, message: &[u8]) -> bool {
     send(fd.as_raw_fd(), message, MsgFlags::MSG_NOSIGNAL).expect("it is connected");
     let Some(error) = answer(fd) else { panic!("no answer to {message:?}") };

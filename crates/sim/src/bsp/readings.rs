@@ -9,8 +9,8 @@ use super::Setup;
 /// A reading that holds or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// A process that left its CPU in the present tick comes back before its equals, as under Solaris; else all come back behind
-    /// them.
+    /// A process that left its CPU in the present tick comes back before its equals, as under Solaris; else all come
+    /// back behind them.
     Tick,
     /// The shortest spin S is two switches and the round trip that a read takes (note 3); else two switches (6.1).
     RoundTrip,

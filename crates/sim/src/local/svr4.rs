@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The time-sharing class of System V Release 4 as Solaris has it: 60 levels, of which the higher have shorter quanta.
 //!
-//! A task that uses up its quantum falls by ten levels; one that sleeps returns to the fifties; and once a second one that
-//! has not used up a quantum since the last second rises there too. The table is the one that Solaris 2.4 comes with (its
-//! System Administration Guide, "Timesharing Parameter Table"), which Dusseau's simulator copied (3.3). Quanta are counted in
-//! ticks of 10 ms, of whoever the tick finds on the CPU.
+//! A task that uses up its quantum falls by ten levels; one that sleeps returns to the fifties; and once a second one
+//! that has not used up a quantum since the last second rises there too. The table is the one that Solaris 2.4 comes
+//! with (its System Administration Guide, "Timesharing Parameter Table"), which Dusseau's simulator copied (3.3).
+//! Quanta are counted in ticks of 10 ms, of whoever the tick finds on the CPU.
 //!
-//! Where a task goes that has slept is a reading ([`Svr4::by_tick`]): the class of Solaris puts a task that left the CPU in
-//! the present tick before its equals and any other behind them (`ts_setrun()`, `ts_wakeup()` and `t_disp_time` in illumos).
+//! Where a task goes that has slept is a reading ([`Svr4::by_tick`]): the class of Solaris puts a task that left the
+//! CPU in the present tick before its equals and any other behind them (`ts_setrun()`, `ts_wakeup()` and `t_disp_time`
+//! in illumos).
 //!
-//! Round robin is the same class with a table of one level and one quantum (Dusseau 7.2). There a task that returns from
-//! sleep is drawn before no other, unless by the tick.
+//! Round robin is the same class with a table of one level and one quantum (Dusseau 7.2). There a task that returns
+//! from sleep is drawn before no other, unless by the tick.
 
 use super::levels::{KERNEL, Levels};
 use super::{LocalScheduler, Slot};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Figures 4 and 13 of Dusseau 1996: the two tables. The rows of TRANSPOSE were held back until they had been predicted.
+//! Figures 4 and 13 of Dusseau 1996: the two tables. The rows of TRANSPOSE were held back until they had been
+//! predicted.
 
 use super::cells::{Cell, Machine, bulk_synchronous, run, slowdowns};
 use super::figure::{Axis, Claim, Figure};
@@ -14,8 +15,8 @@ const ROWS: [(f64, f64); 4] = [(50.0, 100.0), (50.0, 10.0), (200.0, 100.0), (200
 const COLUMNS: [(f64, f64); 6] =
     [(100.0, 0.25), (100.0, 1.5), (5_000.0, 0.25), (5_000.0, 1.5), (500_000.0, 0.25), (500_000.0, 1.5)];
 
-/// The paper's slowdowns of a pattern: rows of context switch and latency, 50 and 100, 50 and 10, 200 and 100, 200 and 10 us;
-/// columns of granularity and imbalance, 100 us, 5 ms and 500 ms, each with 0.25 and 1.5 times itself.
+/// The paper's slowdowns of a pattern: rows of context switch and latency, 50 and 100, 50 and 10, 200 and 100, 200 and
+/// 10 us; columns of granularity and imbalance, 100 us, 5 ms and 500 ms, each with 0.25 and 1.5 times itself.
 pub type Table = [[f64; 6]; 4];
 
 /// Figure 4, immediate blocking, BARRIER.
