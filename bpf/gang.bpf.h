@@ -38,10 +38,16 @@ __noinline bool has_turn(struct task_struct *p __arg_trusted)
 	return row == gang_row_at(policy, bpf_ktime_get_tai_ns());
 }
 
-/* May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? */
-static bool row_preempts(struct task_struct *p, const struct cpu_ctx *cctx)
+/* May @tctx, whose row has its turn, go first for that? */
+static bool may_lead(struct task_ctx *tctx, u64 now)
 {
-	return has_row(cctx) && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p);
+	return is_gang() || beat_may_lead(current_policy(), surplus_of(tctx, now));
+}
+
+/* May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? */
+static bool row_preempts(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
+{
+	return has_row(cctx) && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p) && may_lead(tctx, scx_bpf_now());
 }
 
 /* @p runs on @cctx's CPU. */
@@ -57,11 +63,11 @@ static void note_turn(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
  * May @p, which wakes or was parked until now, take the CPU from the running task, by its turn or by the fair order? A
  * job does not take it from the job that has won the turn.
  */
-static bool takes_cpu(struct task_struct *p, const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
+static bool takes_cpu(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
 {
-	if (row_preempts(p, cctx))
+	if (row_preempts(p, tctx, cctx))
 		return true;
-	if (is_beat() && has_row(cctx) && cctx->curr_has_turn && is_known_to_wait(tctx))
+	if (is_beat() && has_row(cctx) && cctx->curr_has_turn && is_known_to_wait(tctx) && !has_turn(p))
 		return false;
 	return preempts(tctx, cctx, cpu);
 }
@@ -100,7 +106,7 @@ __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 
 		if (looks++ >= MAX_CHOICES || (goes_on && vtime_before(key, p->scx.dsq_vtime)))
 			break;
-		if (!tctx || !has_turn(p) || is_held(p, tctx, cpu, now))
+		if (!tctx || !has_turn(p) || is_held(p, tctx, cpu, now) || !may_lead(tctx, now))
 			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_whole_slice(tctx));
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
@@ -122,7 +128,8 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 		gather(queue_id(cpu, QUEUE_PINNED), cpu);
 		gather(queue_id(cpu, QUEUE_ASKED), cpu);
 	}
-	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) && !is_to_park(tctx, cctx);
+	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) && !is_to_park(tctx, cctx) &&
+		  may_lead(tctx, now);
 	cctx->curr_has_turn = goes_on;
 	if (goes_on)
 		key = present_key(tctx, cpu);

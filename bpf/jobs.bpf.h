@@ -78,6 +78,18 @@ static u64 due_share(const struct task_ctx *tctx, u64 now)
 }
 
 /*
+ * How much more than its fair share @tctx has run of late, in ns (window.h). Changes nothing. A global function: it is
+ * verified once.
+ */
+__noinline s64 surplus_of(struct task_ctx *tctx __arg_nonnull, u64 now)
+{
+	struct cosched_window window = tctx->window;
+
+	cosched_window_add(&window, current_policy(), now, 0, due_share(tctx, now));
+	return window.cpu_ns - window.fair_ns;
+}
+
+/*
  * Notes what @p has run and what its fair share was. A task that switches often does so many times in a
  * millisecond, so the notes are posted to the job's account only when there is something to post, or at @end.
  */

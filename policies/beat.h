@@ -40,6 +40,8 @@
  *     turns and not its share: the fair order gives that back. A job that is ahead of the fair order by K turns wins
  *     none. So no job is ahead by more than (K + 1) * S, and the others together are behind by what the jobs are ahead.
  *     In T seconds a job's share is too great by (K + 1) * S / T at most: with turns of 20 ms by 0.9% of a CPU in 20 s.
+ *     Where many tasks wake and sleep, the fair order forgives a lead sooner than it is made up for. So no task goes
+ *     first either that has had BEAT_SURPLUS_TURNS * S more than its share in the window of 2 s.
  *   - Size, or that a job is astray. That changes who draws alike, and the shares of CPU time stay as they were.
  *
  * A message carries what struct cosched_beat_news has: 16 bytes. All nodes of a job need the same quantum_ns.
@@ -56,6 +58,7 @@
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
 #define BEAT_LEAK		2048		/* by 1 / so much of a turn it goes back in each */
 #define BEAT_LEAD_TURNS		8		/* further ahead of the fair order a job wins no turn */
+#define BEAT_SURPLUS_TURNS	4		/* nor does a task go first that has had so much more than its share of late */
 #define BEAT_HOLDS		4		/* by 1 / so much of a turn a job that is astray holds the CPU */
 #define BEAT_FOLLOW_TURNS	3		/* it may be ahead of the running task by so much */
 #define BEAT_REST_RANK		(1ULL << 15)	/* of those that do not communicate: a draw of half of theta */
@@ -259,6 +262,16 @@ static inline u64 beat_rank(const struct cosched_policy *policy, const struct co
 		return 0;
 	}
 	return (draw << 16) / theta + 1;
+}
+
+/*
+ * May a task of the job that has won the turn go first in it, though it has run @surplus_ns more than its share of late
+ * (window.h)? A draw is for a job, by what all of its tasks are due. If some of these sleep, the turns are not for
+ * others to have twice.
+ */
+static inline int beat_may_lead(const struct cosched_policy *policy, s64 surplus_ns)
+{
+	return surplus_ns <= (s64)(BEAT_SURPLUS_TURNS * gang_quantum_ns(policy));
 }
 
 /* A message of the job has come without news, from a node that runs another scheduler. */

@@ -393,6 +393,11 @@ u64 cosched_native_beat_rank(const struct cosched_policy *policy, const struct c
 	return beat_rank(policy, job, turn, lead_ns, won);
 }
 
+int cosched_native_beat_may_lead(const struct cosched_policy *policy, s64 surplus_ns)
+{
+	return beat_may_lead(policy, surplus_ns);
+}
+
 void cosched_native_beat_hear_nothing(struct cosched_beat_job *job)
 {
 	beat_hear_nothing(job);

@@ -5,7 +5,7 @@
 
 use cosched_rules::intf::{
     BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_LEAD_TURNS, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS, BEAT_STEPS,
-    cosched_beat_job as Job, cosched_beat_news as News,
+    BEAT_SURPLUS_TURNS, cosched_beat_job as Job, cosched_beat_news as News,
 };
 use cosched_rules::native::*;
 use proptest::prelude::*;
@@ -87,6 +87,14 @@ fn theta_is_the_weight_among_those_that_come_no_earlier() {
         (1, u64::MAX, 0),
     ] {
         assert_eq!(beat_theta(weight, after), theta, "{weight} before {after}");
+    }
+}
+
+#[test]
+fn a_task_that_has_had_more_than_its_share_does_not_go_first() {
+    let most = i64::from(BEAT_SURPLUS_TURNS) * S as i64;
+    for (surplus, may) in [(i64::MIN, true), (0, true), (most, true), (most + 1, false), (i64::MAX, false)] {
+        assert_eq!(beat_may_lead(&BEATS, surplus), may, "{surplus}");
     }
 }
 

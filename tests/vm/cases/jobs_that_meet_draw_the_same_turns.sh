@@ -41,4 +41,18 @@ echo "$turns turns drawn, $won of them won, $alike on both CPUs, $unlike on one"
 (( unlike * 20 <= alike )) || fail "more than a twentieth of the turns were for different jobs"
 drop
 end_groups pair
+
+# A job has its turns for all of its tasks. If most of them sleep, those that ask all the time do not have the turns of
+# the others, at the cost of the tasks beside them: each has at least its fifth of the CPU.
+talk 60000 tcp4/spin stream/spin tcp4/block udp4/block
+hog taskset -c 0
+hog taskset -c 1
+sleep 4
+mapfile -t used < <(usage 6 "${hogs[@]}")
+echo "beside a job that sleeps and spins: ${used[*]} us of 6 s"
+for us in "${used[@]}"; do
+	(( us > 1100000 )) || fail "a task that computes had $us us of 6 s"
+done
+quiet
+drop
 stop

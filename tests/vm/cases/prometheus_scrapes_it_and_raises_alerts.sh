@@ -58,6 +58,7 @@ END
 eventually 10 all_evaluated || fail "a rule fails: $(<"$tmp/rules")"
 is "$(jq '[.data.groups[].rules[]] | length' "$tmp/rules")" "$(grep -cE '^ +- (record|alert):' "$rules")" "rules run:"
 wait $messages || fail "the messages failed"
+drop
 is "$(value 'scx_cosched_arrivals_total > 1000' | grep -c .)" 1 "counts of more than 1000 arrivals:"
 
 alert "" || fail "it is said to be down: $(api alerts)"

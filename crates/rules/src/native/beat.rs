@@ -20,6 +20,7 @@ unsafe extern "C" {
     fn cosched_native_beat_tell(news: *mut News, job: *const Job, clock_ns: u64);
     fn cosched_native_beat_hear(job: *mut Job, policy: *const Policy, news: *const News);
     fn cosched_native_beat_rank(policy: *const Policy, job: *const Job, turn: u64, lead_ns: i64, won: *mut u32) -> u64;
+    fn cosched_native_beat_may_lead(policy: *const Policy, surplus_ns: i64) -> i32;
     fn cosched_native_beat_hear_nothing(job: *mut Job);
     fn cosched_native_beat_follows(
         hold: *mut Hold,
@@ -119,6 +120,12 @@ pub fn beat_rank(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: &mut 
     let rank = unsafe { cosched_native_beat_rank(policy, job, turn, lead_ns, &mut has_won) };
     *won = has_won != 0;
     rank
+}
+
+/// May a task of the job that has won the turn go first, which has run so much more than its share of late?
+pub fn beat_may_lead(policy: &Policy, surplus_ns: i64) -> bool {
+    // SAFETY: only reads what is borrowed here.
+    unsafe { cosched_native_beat_may_lead(policy, surplus_ns) != 0 }
 }
 
 /// A message of the job has come without news.
