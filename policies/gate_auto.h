@@ -10,9 +10,11 @@
  *	and once one was denied, only	while T_C < target T_E / N - band
  *
  * and it lasts no longer than up to the upper bound. The band is 2.5% of the share of the last two seconds, but no
- * less than two fifths of a slice: a turn much shorter than a slice wins nothing. Seen as the equalizing gate, h is
- * set for each task and moment, so that a task with half of a CPU may lead by more than one with a tenth, and F is
- * held where the paper's rule lets it drift: for a task that sleeps, whose lag the fair order forgets.
+ * less than two fifths of a slice: a turn much shorter than a slice wins nothing. Nor is it more than six fifths: a task
+ * that is denied waits until the others have had what lies between the bounds, and short slices are for short waits.
+ * Seen as the equalizing gate, h is set for each task and moment, so that a task with half of a CPU may lead by more
+ * than one with a tenth, and F is held where the paper's rule lets it drift: for a task that sleeps, whose lag the fair
+ * order forgets.
  *
  * Why it is stable: between two decisions the plant is an integrator. While the task runs, T_C grows by 1 and T_E / N
  * by 1 / N per unit of time; while it does not, T_C stands still. So the error moves towards the band from either
@@ -46,9 +48,12 @@ static inline u64 gate_auto_part(u64 ns, u32 permille)
 
 static inline u64 gate_auto_band(const struct cosched_policy *policy, const struct cosched_demand *demand)
 {
-	u64 band_ns = demand->fair_ns / COSCHED_AUTO_BAND_SHARE, least_ns = policy->slice_ns / 5 * 2;
+	u64 band_ns = demand->fair_ns / COSCHED_AUTO_BAND_SHARE, fifth_ns = policy->slice_ns / 5;
+	u64 most_ns = cosched_mul_u64_u32(fifth_ns, 6);
 
-	return band_ns > least_ns ? band_ns : least_ns;
+	if (band_ns > most_ns)
+		return most_ns;
+	return band_ns > 2 * fifth_ns ? band_ns : 2 * fifth_ns;
 }
 
 static inline u64 gate_auto_upper(const struct cosched_policy *policy, const struct cosched_demand *demand)

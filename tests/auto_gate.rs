@@ -234,7 +234,7 @@ fn a_job_that_awaits_a_message_half_of_the_time_gets_all_of_its_share() {
 fn allowed(n: usize, ms: f64) -> f64 {
     let share = 1.0 / (n + 1) as f64;
     let credit = CREDIT_NS as f64 / MS as f64;
-    let band = (BAND * (WIDTH * share + credit)).max(8.0);
+    let band = (BAND * (WIDTH * share + credit)).clamp(8.0, 24.0);
     ms * share + credit + band * (1.0 + ms / WIDTH) + 20.0 + 4.0
 }
 
@@ -260,7 +260,7 @@ prop_compose! {
 /// The end of the band on one side, without any shortcut, in numbers so wide that nothing saturates until the end.
 fn bound_by_definition(policy: &cosched_policy, demand: &cosched_demand, side: i128) -> u64 {
     let (fair, slice) = (i128::from(demand.fair_ns), i128::from(policy.slice_ns));
-    let band = (fair / 40).max(slice / 5 * 2);
+    let band = (fair / 40).clamp(slice / 5 * 2, slice / 5 * 6);
     let bound = fair * i128::from(policy.target_permille) / 1000 + side * band;
     u64::try_from(bound.max(0)).unwrap_or(u64::MAX)
 }

@@ -109,7 +109,7 @@ proptest! {
         denied in 0..2u32,
     ) {
         let due_ns = fair_ns * u64::from(target_permille) / 1000;
-        let band_ns = (fair_ns / 40).max(slice_ns / 5 * 2);
+        let band_ns = (fair_ns / 40).clamp(slice_ns / 5 * 2, slice_ns / 5 * 6);
         let (upper_ns, lower_ns) = (due_ns + band_ns, due_ns.saturating_sub(band_ns));
         let bound_ns = if denied == 1 { lower_ns } else { upper_ns };
         let cpu_ns = (bound_ns + off).saturating_sub(2);
