@@ -23,7 +23,7 @@ struct cpu_ctx {
 	u64 curr_slice_ns;
 	u64 curr_id;		/* its task_id; 0: idle, or not ours */
 	u64 arrived;		/* where a message for it arrived last (sockets.bpf.h) */
-	u32 messages;		/* that arrived for it. Nobody counts exactly: it changes when there is one */
+	u32 messages;		/* that arrived for it. Not an exact count: it changes when there is one */
 	u32 curr_kthread;
 	u32 curr_boosted;	/* it runs because of a boost */
 	u64 curr_stays_until;	/* task_ctx.stays_until */

@@ -59,7 +59,7 @@ static void describe_demand(struct cosched_demand *demand, struct task_ctx *tctx
 /*
  * Asks the gate whether @p, which has a demand, may run now on @cctx's CPU, and counts its answer. The paper compares
  * it with the task that runs there; here it is the average of the others. With one other task that is the same. With
- * several it depends less on who of them happens to run, so that the nodes of a job, which do not talk to each other
+ * several it depends less on which of them happens to run, so that the nodes of a job, which do not talk to each other
  * about this, come to the same answer at nearly the same time.
  */
 __noinline bool ask(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,

@@ -8,7 +8,7 @@
 
 /*
  * @prev has used its slice, or was asked to yield the CPU: let it go on if it has a message and the gate
- * allows, or if nobody in the queue comes before it.
+ * allows, or if no task in the queue comes before it.
  */
 static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 const struct head *first, u64 now)

@@ -10,8 +10,8 @@
  * A task that is preempted in mid-slice keeps its key and the rest of its slice. Otherwise each boost would also
  * shuffle the tasks that it preempts.
  *
- * Kernel threads do what others ask for, and nobody can say for whom. They have a place like all, but neither credit
- * nor debt.
+ * Kernel threads do what others ask for, and it is not known for which task. They have a place like all, but neither
+ * credit nor debt.
  */
 #ifndef COSCHED_FAIR_BPF_H
 #define COSCHED_FAIR_BPF_H

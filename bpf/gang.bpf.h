@@ -14,7 +14,7 @@ static bool is_gang(void)
 	return current_policy()->arrival == COSCHED_ARRIVAL_GANG;
 }
 
-/* Do turns by the clock say who goes first on @cctx's CPU? */
+/* Do turns by the clock say what goes first on @cctx's CPU? */
 static bool has_row(const struct cpu_ctx *cctx)
 {
 	return is_gang() || (is_beat() && READ_ONCE(cctx->turn_job));

@@ -3,9 +3,9 @@
  * The tree of cgroups on each CPU: in every group an order of what is runnable in it there (policies/fair.h).
  *
  * An order and the places in it change under a lock of their own and not under the runqueue's, since a CPU may take a
- * task from another's queue. So nothing but a place and its order ever has to agree. Whether a group has a place in
- * the order above follows from its own order: a CPU that has changed that looks, under the lock above, whether the place
- * is what it has to be (settle_groups()). In whatever order they come, the last one has seen them all.
+ * task from another's queue. So nothing but a place and its order ever has to agree. Whether a group has a place in the
+ * order above follows from its own order: a CPU that has changed that looks, under the lock above, whether the place is
+ * what it has to be (settle_groups()). In whatever order they come, the last one has seen them all.
  *
  * Each CPU notes for itself what has run there in a group. The first CPU that finds the sum of these old makes a new
  * one. So no switch writes what other CPUs write, and a group that sleeps costs nothing.

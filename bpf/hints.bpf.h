@@ -12,9 +12,9 @@
  *	pending	there is something for the thread. It counts as a message in one of its sockets: it asks the gate for what
  *		any message might ask, and keeps the thread from being parked
  *
- * Nothing here is believed. A thread that claims to wait, and does not, is off the CPU when others want it. A thread that
- * claims to have a message, and has none, is treated like a task whose socket is never empty. The gate counts what it has
- * used, and says no.
+ * Nothing here is believed. A thread that claims to wait, and does not, is off the CPU when others want it. A thread
+ * that claims to have a message, and has none, is treated like a task whose socket is never empty. The gate counts what
+ * it has used, and says no.
  *
  * The page is an array that can be mapped, one of its own for each process, which the loader makes and hands over
  * (src/hints/). Every other way lets a process see or write more than its own: memory of the process itself, which the

@@ -33,11 +33,11 @@
  *	gang.bpf.h	the tasks whose turn it is go first; rows of a gang, for comparison
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
  *	prefetch.bpf.h	those that a task hears from are asked for when its slice begins
- *	sockets.bpf.h	hooks: who receives where, what has arrived
+ *	sockets.bpf.h	hooks: which task receives where, what has arrived
  *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
  *	wakes.bpf.h	a hook: what tasks of a job tell each other by waking
- *	rdma.bpf.h	hooks in modules: what has arrived by RDMA, and for whom
- *	pulse.bpf.h	a timer: who polls in vain, whom to boost periodically, whose turn is over
+ *	rdma.bpf.h	hooks in modules: what has arrived by RDMA, and for which task
+ *	pulse.bpf.h	a timer: what polls in vain, what to boost periodically, whose turn is over
  *	switch.bpf.h	a task becomes runnable, runs, stops, sleeps
  *	balance.bpf.h	on which CPU a task waits
  *	aside.bpf.h	a task whose group has used up its cpu.max waits apart

@@ -18,9 +18,9 @@
  * A task may begin a thousand slices a second, if it sleeps in between. So each correspondent is asked for once in the
  * time of a slice at most (Tq).
  *
- * There is no message behind a prefetch, so nothing is left of it. It asks the gate once, and only for a task that waits
- * in a queue. A running task does not need it, and a sleeping task would find nothing to read. If the gate says no, the
- * gate is not asked again for that task. So a prefetch never brings a task more than a message would.
+ * There is no message behind a prefetch, so nothing is left of it. It asks the gate once, and only for a task that
+ * waits in a queue. A running task does not need it, and a sleeping task would find nothing to read. If the gate says
+ * no, the gate is not asked again for that task. So a prefetch never brings a task more than a message would.
  *
  * Why not in XDP, which would spare a thread: only here may the gate be asked and a CPU be kicked.
  */

@@ -15,11 +15,11 @@
  * These functions are in modules, and a hook keeps its module from being unloaded. So the loader attaches these hooks
  * only while a process has an RDMA device open. They are in a copy of this object that shares all maps with the first.
  *
- * Where it hurts: a task that polls a queue of a real device leaves no trace in the kernel, and has no demand. Soft RoCE
- * is seen, but a task that polls it does so in user space. It looks as if it computed, and is not parked. Memory that a
- * peer has written to (RDMA write without immediate data) brings no completion. Messages by RDMA carry no epoch. The
- * kernel's own threads put completions into queues. If such a thread is preempted inside this very hook, the hook does
- * not run on that CPU. So a completion may go unnoticed until the next.
+ * Where it hurts: a task that polls a queue of a real device leaves no trace in the kernel, and has no demand. Soft
+ * RoCE is seen, but a task that polls it does so in user space. It looks as if it computed, and is not parked. Memory
+ * that a peer has written to (RDMA write without immediate data) brings no completion. Messages by RDMA carry no epoch.
+ * The kernel's own threads put completions into queues. If such a thread is preempted inside this very hook, the hook
+ * does not run on that CPU. So a completion may go unnoticed until the next.
  */
 #ifndef COSCHED_RDMA_BPF_H
 #define COSCHED_RDMA_BPF_H

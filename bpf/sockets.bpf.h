@@ -111,8 +111,8 @@ static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_
 }
 
 /*
- * The storage of @sk, made if need be; NULL: there is no memory for it. If another hook makes it at the same moment, the
- * first try fails, and the second finds what that hook has made.
+ * The storage of @sk, made if need be; NULL: there is no memory for it. If another hook makes it at the same moment,
+ * the first try fails, and the second finds what that hook has made.
  */
 static struct endpoint *make_endpoint(struct sock *sk)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Beat: nodes that come to the same choice in each turn, though nobody tells them what to choose.
+ * Beat: nodes that come to the same choice in each turn, though none tells the others what to choose.
  *
  * Time is cut into turns of quantum_ns, by TAI. In each turn a node draws which of its jobs goes first. A draw is a
  * function of the job's name and of the turn's number, so all nodes of a job draw alike and never talk about it. Where
@@ -42,7 +42,7 @@
  *     In T seconds a job's share is too great by (K + 1) * S / T at most: with turns of 20 ms by 0.9% of a CPU in 20 s.
  *     Where many tasks wake and sleep, the fair order forgives a lead sooner than it is made up for. So no task goes
  *     first either that has had BEAT_SURPLUS_TURNS * S more than its share in the window of 2 s.
- *   - Size, or that a job is astray. That changes who draws alike, and the shares of CPU time stay as they were.
+ *   - Size, or that a job is astray. That changes which nodes draw alike, and the shares of CPU time stay as they were.
  *
  * A message carries what struct cosched_beat_news has: 16 bytes. All nodes of a job need the same quantum_ns.
  */

@@ -9,8 +9,8 @@
  *	a boost is granted		while T_C < target T_E / N + band
  *	and once one was denied, only	while T_C < target T_E / N - band
  *
- * and it lasts no longer than up to the upper bound. The band is 2.5% of the share of the last two seconds, but no
- * less than two fifths of a slice: a turn much shorter than a slice wins nothing. Nor is it more than six fifths: a task
+ * and it lasts no longer than up to the upper bound. The band is 2.5% of the share of the last two seconds, but no less
+ * than two fifths of a slice: a turn much shorter than a slice wins nothing. Nor is it more than six fifths: a task
  * that is denied waits until the others have had what lies between the bounds, and short slices are for short waits.
  * Seen as the equalizing gate, h is set for each task and moment, so that a task with half of a CPU may lead by more
  * than one with a tenth, and F is held where the paper's rule lets it drift: for a task that sleeps, whose lag the fair

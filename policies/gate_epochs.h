@@ -24,7 +24,8 @@ static inline int cosched_uses_epochs(const struct cosched_policy *policy)
 }
 
 /* What becomes of a demand that the gate grants for @reason. */
-static inline u32 gate_epochs_allows(const struct cosched_policy *policy, const struct cosched_demand *demand, u32 reason)
+static inline u32 gate_epochs_allows(const struct cosched_policy *policy, const struct cosched_demand *demand,
+				     u32 reason)
 {
 	if (!cosched_uses_epochs(policy) || (policy->gate != COSCHED_GATE_EPOCHS && demand->node_quiet))
 		return reason;

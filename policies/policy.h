@@ -69,7 +69,7 @@ enum cosched_spin {
 	COSCHED_NR_SPINS,
 };
 
-/* Whom the periodic boost, and a task that yields, put first (Zhang 2.4.4). */
+/* What the periodic boost, and a task that yields, put first (Zhang 2.4.4). */
 enum cosched_choice {
 	COSCHED_CHOICE_ROUND_ROBIN,	/* the paper's: pending in a receive, else outside of one */
 	COSCHED_CHOICE_NEXT_PENDING,	/* the next in turn that has a message */

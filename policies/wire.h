@@ -20,8 +20,8 @@
  * there until the clock has caught up, for its epochs never go back.
  *
  * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, epoch, slice and kind; its lower half is
- * what is sent. A message that was recorded can be sent again within the minute, by a machine that can send in the name of its
- * sender, and says what was true then.
+ * what is sent. A message that was recorded can be sent again within the minute, by a machine that can send in the name
+ * of its sender, and says what was true then.
  */
 #ifndef COSCHED_WIRE_H
 #define COSCHED_WIRE_H
