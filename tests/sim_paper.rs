@@ -47,6 +47,17 @@ fn the_closed_forms_come_out_as_the_thesis_has_them() {
 }
 
 #[test]
+fn a_sample_of_the_stored_figures_comes_out_the_same_again() {
+    // As `make reproduction` runs them.
+    let sample = ["thesis-3-2", "thesis-3-4", "thesis-3-5", "dusseau-5"];
+    let (dir, stored) = (tempfile::tempdir().unwrap(), Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reproduction"));
+    paper(dir.path(), &[&sample[..], &["--runs", "2", "--iterations", "1000"]].concat());
+    for name in sample.iter().flat_map(|name| [format!("{name}.json"), format!("{name}.svg")]) {
+        assert!(read(dir.path(), &name) == read(&stored, &name), "{name} is not what is made today");
+    }
+}
+
+#[test]
 fn a_table_has_the_papers_numbers_in_their_places_and_comes_out_the_same_again() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let args = ["dusseau-4", "--runs", "2", "--iterations", "5"];

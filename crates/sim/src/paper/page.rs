@@ -8,19 +8,25 @@ use super::figure::{Claim, Figure, Series, number};
 
 const HEAD: &str = "# The papers' results, and ours
 
-This page is generated: `make reproduction` runs every figure and writes it, with the CSV, JSON and pictures that it refers to.
+This page is generated: `make reproduction` runs every figure and writes it, with its pictures and their numbers as CSV and JSON.
 Papers' numbers are those of their text and tables; the points of their graphs are not in the text that we have. An error is what
 ours is off, as a share of the paper's number; on the right side of a bound it is 0. What each model is made of, and how what the papers
 leave open is read, is in [simulator.md](simulator.md). No parameter was fitted to a cell.
+
+A claim is a number in a paper's text, and a cell one in its tables. A figure holds if all of them are within 25% here.
 ";
+
+/// How far off is still as the paper has it.
+const CLOSE: f64 = 0.25;
 
 /// The page. `pictures` is where the pictures are, as seen from it.
 pub fn page(figures: &[Figure], pictures: &str) -> String {
     let mut text = String::from(HEAD);
-    text += "\n| | | claims | farthest off | cells | median error | largest |\n|---|---|---|---|---|---|---|\n";
+    text += "\n| | | claims | farthest off | cells | median error | largest | within 25% |\n|---|---|---|---|---|---|---|---|\n";
     for figure in figures {
         let Figure { name, title, claims, .. } = figure;
         let farthest = claims.iter().map(Claim::error).fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+        let verdict = verdict(figure);
         let errors = figure.errors();
         let (median, largest) = match errors.last() {
             Some(last) => (unsigned(errors[errors.len() / 2]), unsigned(*last)),
@@ -32,10 +38,22 @@ pub fn page(figures: &[Figure], pictures: &str) -> String {
         } else {
             (claims.len().to_string(), percent(farthest))
         };
-        let _ =
-            writeln!(text, "| [{name}](#{name}) | {title} | {count} | {farthest} | {cells} | {median} | {largest} |");
+        let _ = writeln!(
+            text,
+            "| [{name}](#{name}) | {title} | {count} | {farthest} | {cells} | {median} | {largest} | {verdict} |"
+        );
     }
     figures.iter().fold(text, |text, figure| text + &section(figure, pictures))
+}
+
+/// Whether the figure holds, or how much of it does.
+fn verdict(figure: &Figure) -> String {
+    let claims = figure.claims.iter().map(|claim| claim.error().abs());
+    let errors: Vec<f64> = figure.errors().into_iter().chain(claims).collect();
+    match errors.iter().filter(|error| **error <= CLOSE).count() {
+        close if close == errors.len() => "holds".into(),
+        close => format!("{close} of {} hold", errors.len()),
+    }
 }
 
 fn percent(share: f64) -> String {
@@ -52,9 +70,7 @@ fn unsigned(share: f64) -> String {
 
 fn section(figure: &Figure, pictures: &str) -> String {
     let Figure { name, title, made, claims, .. } = figure;
-    let mut text = format!(
-        "\n## {name}\n\n{title}; {made}. [Data]({pictures}/{name}.csv).\n\n![{title}]({pictures}/{name}.svg)\n"
-    );
+    let mut text = format!("\n## {name}\n\n{title}; {made}.\n\n![{title}]({pictures}/{name}.svg)\n");
     if !claims.is_empty() {
         text += "\n| what the text says | paper | ours | error |\n|---|---|---|---|\n";
         for claim in claims {

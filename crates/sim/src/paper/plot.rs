@@ -139,7 +139,7 @@ fn axes<B: DrawingBackend>(figure: &Figure, chart: &mut Chart<'_, B>) -> Drawn<B
     };
     chart
         .configure_mesh()
-        .light_line_style(WHITE)
+        .max_light_lines(0)
         .bold_line_style(BLACK.mix(0.12))
         .x_labels(if columns.is_empty() { 10 } else { columns.len() })
         .y_labels(10)

@@ -7,7 +7,7 @@ use crate::paper::figure::{Figure, Series, number};
 
 const HEAD: &str = "# What to expect at your size
 
-This page is generated: `make scale` runs every load in the simulator and writes it, with the CSV, JSON and pictures that it refers to.
+This page is generated: `make scale` runs every load in the simulator and writes it, with its pictures and their numbers as CSV and JSON.
 The model is `sim shared` ([simulator.md](simulator.md#shared)): the C functions of `policies/` that run in the kernel, on as many nodes as one
 likes. `sim replay` says how near that model is to a kernel on two nodes.
 
@@ -25,9 +25,7 @@ pub fn page(figures: &[Figure], pictures: &str) -> String {
 
 fn section(figure: &Figure, pictures: &str) -> String {
     let Figure { name, title, made, .. } = figure;
-    let mut text = format!(
-        "\n## {name}\n\n{title}; {made}. [Data]({pictures}/{name}.csv).\n\n![{title}]({pictures}/{name}.svg)\n"
-    );
+    let mut text = format!("\n## {name}\n\n{title}; {made}.\n\n![{title}]({pictures}/{name}.svg)\n");
     text += &table(&figure.x.label, &figure.series);
     text
 }
