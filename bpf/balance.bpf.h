@@ -61,24 +61,42 @@ static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 struct move_plan {
 	s32 from, to;
 	u64 load_from, load_to;
-	bool woken;		/* the task wakes on @from, and does not wait there yet */
+	u32 parts;		/* of the weight of the task, by which the loads have to differ */
 };
 
+/* Do the loads differ by so much that a task of @effective weight is to move? */
+static bool is_to_even_out(const struct move_plan *move, u64 effective)
+{
+	return cosched_load_differs(move->load_to, move->load_from, effective >> FAIR_WEIGHT_SHIFT, move->parts,
+				    !share_memory(move->from, move->to));
+}
+
 /*
- * Is a task of @weight in @group to move? @move->from has more to do by what the task makes of a difference, and a task
- * that waits does not lose by it. A global function: its loops are verified once.
+ * Is a task of @weight in @group to move, which waits? @move->from has more to do by what the task makes of a
+ * difference, and the task does not lose by it. A global function: its loops are verified once.
  */
 __noinline int is_to_move(u32 group, u32 weight, struct move_plan *move __arg_nonnull)
 {
 	struct standing standing = {};
+	struct newcomer newcomer = {};
 
 	stand(group, weight, 0, move->from, &standing);
-	if (!cosched_load_differs(move->load_to, move->load_from, standing.effective >> FAIR_WEIGHT_SHIFT, move->woken,
-				  !share_memory(move->from, move->to)))
+	if (!is_to_even_out(move, standing.effective))
 		return false;
-	return move->woken || cosched_move_pays(share_of_newcomer(group, weight, move->to),
-						fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective,
-							   root_weight(move->from)));
+	imagine_newcomer(group, weight, move->to, &newcomer);
+	return cosched_move_pays(fair_share(1ULL << COSCHED_SHARE_SHIFT, newcomer.effective,
+					    root_weight(move->to) + newcomer.more),
+				 fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective, root_weight(move->from)));
+}
+
+/* By how many parts of its weight loads have to differ for @tctx, which wakes. What it has run since counts. */
+static u32 parts_of_waking(const struct task_struct *p, struct task_ctx *tctx, u64 now)
+{
+	u32 parts = cosched_wakes_parts(p->se.sum_exec_runtime - tctx->shed_ran_ns, now - tctx->shed_at);
+
+	tctx->shed_ran_ns = p->se.sum_exec_runtime;
+	tctx->shed_at = now;
+	return parts;
 }
 
 /*
@@ -88,7 +106,8 @@ __noinline int is_to_move(u32 group, u32 weight, struct move_plan *move __arg_no
 static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(prev_cpu);
-	struct move_plan move = { .from = prev_cpu, .woken = true };
+	struct move_plan move = { .from = prev_cpu };
+	struct newcomer newcomer = {};
 	u64 now = scx_bpf_now();
 
 	if (!cctx || (s64)(now - cctx->shed_at) < BALANCE_INTERVAL_NS || is_gang() || is_known_to_wait(tctx))
@@ -97,9 +116,11 @@ static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev
 	if (move.to == prev_cpu || is_migration_disabled(p) || !bpf_cpumask_test_cpu(move.to, p->cpus_ptr))
 		return prev_cpu;
 	cctx->shed_at = now;
+	move.parts = parts_of_waking(p, tctx, now);
 	move.load_from = load_of(move.from, now);
 	move.load_to = load_of(move.to, now);
-	return is_to_move(tctx->group, task_weight(p), &move) ? move.to : prev_cpu;
+	imagine_newcomer(tctx->group, task_weight(p), move.from, &newcomer);
+	return is_to_even_out(&move, newcomer.effective) ? move.to : prev_cpu;
 }
 
 /*
@@ -146,7 +167,7 @@ __noinline int pull_from(struct move_plan *move __arg_nonnull)
 __noinline int take_from_busier(s32 cpu)
 {
 	u64 now = scx_bpf_now();
-	struct move_plan move = { .to = cpu, .load_to = load_of(cpu, now) };
+	struct move_plan move = { .to = cpu, .load_to = load_of(cpu, now), .parts = COSCHED_WAITS_PARTS };
 	u32 first, i, queues = count_from_nought();
 
 	first = bpf_get_prandom_u32() % nr_cpu_ids;

@@ -337,11 +337,17 @@ static void stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *sta
 	standing->effective = standing->effective ?: 1;
 }
 
+/* A task that does not wait on a CPU, if it came there. */
+struct newcomer {
+	u64 effective;		/* as in struct standing */
+	u64 more;		/* by so much the sum of weights at the root would rise */
+};
+
 /*
- * What of @cpu a task of @weight in @group would have if it came there from another CPU, in 1 / 2^COSCHED_SHARE_SHIFT:
- * its group counts for more there then. A global function, as above.
+ * What a task of @weight in @group would be on @cpu, if it came there from another CPU or from its sleep: its group
+ * counts for more there then. A global function, as above.
  */
-__noinline u64 share_of_newcomer(u32 group, u32 weight, s32 cpu)
+__noinline int imagine_newcomer(u32 group, u32 weight, s32 cpu, struct newcomer *newcomer __arg_nonnull)
 {
 	u64 effective = (u64)weight << FAIR_WEIGHT_SHIFT, more = weight, now = scx_bpf_now();
 	u32 depth;
@@ -359,7 +365,9 @@ __noinline u64 share_of_newcomer(u32 group, u32 weight, s32 cpu)
 		more = counts > here->place.weight ? counts - here->place.weight : 0;
 		group = g->parent;
 	}
-	return fair_share(1ULL << COSCHED_SHARE_SHIFT, effective, root_weight(cpu) + more);
+	newcomer->effective = effective;
+	newcomer->more = more;
+	return 0;
 }
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "counters.h"
 #include "../policies/account.h"
+#include "../policies/balance.h"
 #include "../policies/beat.h"
 #include "../policies/boost_choice.h"
 #include "../policies/limit.h"

@@ -47,7 +47,7 @@
  *
  * Where it hurts: slices end at a timer tick, so two nodes that started together end up to a tick apart;
  * a receiver that spins in user space on shared memory is invisible unless it gives hints; the fair order is kept per
- * CPU, and CPUs balance numbers of tasks, so unequal weights on different CPUs make shares that no order evens out.
+ * CPU, and CPUs balance weights, so tasks that weigh little and wake often take more of a CPU than it allows for.
  */
 #include <scx/common.bpf.h>
 #include "intf.h"
@@ -108,6 +108,8 @@ void BPF_STRUCT_OPS(cosched_enable, struct task_struct *p)
 	if (!tctx)
 		return;
 	tctx->charged_ns = p->se.sum_exec_runtime;
+	tctx->shed_ran_ns = p->se.sum_exec_runtime;
+	tctx->shed_at = scx_bpf_now();
 }
 
 /* @p goes to another scheduling class, while it runs perhaps: it is not ours to run, nor to spin in our hooks. */

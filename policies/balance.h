@@ -10,7 +10,7 @@
  * the loads differ by its own weight: tasks change sides again and again, and in the long run all have the same.
  *
  * A task that sleeps often is seldom found waiting. It looks for a less busy CPU itself, now and then when it wakes.
- * Since it runs for a part of the time, a smaller difference is enough.
+ * It makes less of a difference by the part of the time in which it runs, so a smaller one is enough.
  *
  * No paper has this; in theirs a node has one CPU.
  */
@@ -19,20 +19,35 @@
 
 #include "policy.h"
 
-#define COSCHED_LOAD_EIGHTHS	6	/* of a task's weight: the mean with one task more is that close soon */
-#define COSCHED_WAKE_EIGHTHS	2	/* the same for a task that wakes: it runs for a part of the time */
+#define COSCHED_LOAD_PARTS	64	/* by so many parts of a task's weight loads can differ */
+#define COSCHED_WAITS_PARTS	48	/* for a task that waits: the mean with one task more is that close soon */
+#define COSCHED_WAKES_PARTS	16	/* the most for a task that wakes */
+#define COSCHED_LEAST_PARTS	4	/* the least: what runs for less makes no difference that is worth a move */
 #define COSCHED_SHARE_SHIFT	20	/* shares are in 1 / 2^20 of a CPU */
 
 /*
- * Is the load @here of a CPU less than the load @there of another one by what a task of @weight makes of a difference?
- * @woken: the task wakes there. @far: the CPUs do not share their memory. Then a move costs for as long as the task
- * stays, and the loads have to differ by its weight more.
+ * By how many parts of its weight loads have to differ for a task that wakes, and that has run for @ran_ns in the last
+ * @passed_ns. It makes no more of a load than that, so it does not leave the other CPU busier than its own was.
  */
-static inline int cosched_load_differs(u64 here, u64 there, u32 weight, int woken, int far)
+static inline u32 cosched_wakes_parts(u64 ran_ns, u64 passed_ns)
 {
-	u64 eighths = (woken ? COSCHED_WAKE_EIGHTHS : COSCHED_LOAD_EIGHTHS) + (far ? 8 : 0);
+	u64 parts = passed_ns ? ran_ns * COSCHED_LOAD_PARTS / passed_ns : COSCHED_WAKES_PARTS;
 
-	return there > here && there - here >= weight * eighths / 8;
+	if (parts < COSCHED_LEAST_PARTS)
+		return COSCHED_LEAST_PARTS;
+	return parts < COSCHED_WAKES_PARTS ? parts : COSCHED_WAKES_PARTS;
+}
+
+/*
+ * Is the load @here of a CPU less than the load @there of another one by so many @parts of the @weight of a task there?
+ * @far: the CPUs do not share their memory. Then a move costs for as long as the task stays, and the loads have to
+ * differ by its weight more.
+ */
+static inline int cosched_load_differs(u64 here, u64 there, u32 weight, u32 parts, int far)
+{
+	u64 all = (u64)parts + (far ? COSCHED_LOAD_PARTS : 0);
+
+	return there > here && there - here >= weight * all / COSCHED_LOAD_PARTS;
 }
 
 /* Is a task whose share is @share_there of its CPU no worse off with @share_here of another one? */

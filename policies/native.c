@@ -311,9 +311,14 @@ u32 cosched_native_gang_row_at(const struct cosched_policy *policy, u64 tai_ns)
 	return gang_row_at(policy, tai_ns);
 }
 
-int cosched_native_load_differs(u64 here, u64 there, u32 weight, int woken, int far)
+u32 cosched_native_wakes_parts(u64 ran_ns, u64 passed_ns)
 {
-	return cosched_load_differs(here, there, weight, woken, far);
+	return cosched_wakes_parts(ran_ns, passed_ns);
+}
+
+int cosched_native_load_differs(u64 here, u64 there, u32 weight, u32 parts, int far)
+{
+	return cosched_load_differs(here, there, weight, parts, far);
 }
 
 int cosched_native_move_pays(u64 share_here, u64 share_there)

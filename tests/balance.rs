@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Claim: a busy CPU takes a task from a CPU that has had one task more for a while, and from no other.
 
-use cosched_rules::intf::{FAIR_MEAN_SHIFT, FAIR_WEIGHT_DEFAULT};
+use cosched_rules::intf::{COSCHED_WAITS_PARTS, FAIR_MEAN_SHIFT, FAIR_WEIGHT_DEFAULT};
 use cosched_rules::native::{self, NEW_PRESENCE, move_pays};
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ const TICK_NS: u64 = 4_000_000;
 
 /// Of two CPUs that share their memory, for a task that waits.
 fn load_differs(here: u64, there: u64) -> bool {
-    native::load_differs(here, there, TASK, false, false)
+    native::load_differs(here, there, TASK, COSCHED_WAITS_PARTS, false)
 }
 
 /// The load of a CPU at each tick, on which so many tasks are runnable between that one and the one before.
@@ -61,17 +61,51 @@ fn a_load_is_the_weight_of_those_that_always_run_and_little_more_for_one_that_se
 }
 
 #[test]
-fn a_task_is_taken_for_three_quarters_of_it_or_a_quarter_when_it_wakes_and_from_afar_for_one_more() {
+fn a_task_is_taken_for_three_quarters_of_its_weight_and_from_afar_for_one_more() {
     for weight in [1, 15, 1600, 9548 * 16] {
-        for (woken, far, eighths) in [(false, false, 6), (true, false, 2), (false, true, 14), (true, true, 10)] {
+        for (parts, far, sixty_fourths) in
+            [(COSCHED_WAITS_PARTS, false, 48), (8, false, 8), (COSCHED_WAITS_PARTS, true, 112), (8, true, 72)]
+        {
             for here in [0, 1600, 8000] {
-                let there = here + (eighths * u64::from(weight) / 8).max(1);
-                let differs = |there| native::load_differs(here, there, weight, woken, far);
-                assert!(differs(there) && !differs(there - 1), "{weight}, {woken}, {far}");
+                let there = here + (sixty_fourths * u64::from(weight) / 64).max(1);
+                let differs = |there| native::load_differs(here, there, weight, parts, far);
+                assert!(differs(there) && !differs(there - 1), "{weight}, {parts}, {far}");
             }
         }
     }
-    assert!(!native::load_differs(1600, 1600, 0, true, false), "nobody goes for nothing");
+    assert!(!native::load_differs(1600, 1600, 0, 0, false), "nobody goes for nothing");
+    assert!(!native::load_differs(1600, 1600, TASK, 0, false), "nor does a task that never runs");
+}
+
+#[test]
+fn a_task_that_wakes_counts_by_what_it_runs_from_a_sixteenth_of_its_weight_to_a_quarter() {
+    for (ran_ns, passed_ns, parts) in [
+        (0, TICK_NS, 4),
+        (TICK_NS / 16, TICK_NS, 4),
+        (TICK_NS / 8, TICK_NS, 8),
+        (TICK_NS / 4, TICK_NS, 16),
+        (TICK_NS, TICK_NS, 16),
+        // It has just come, or a clock was read a moment later than the other.
+        (0, 0, 16),
+        (TICK_NS + 1, TICK_NS, 16),
+        (TICK_NS, 8 * TICK_NS, 8),
+    ] {
+        assert_eq!(native::wakes_parts(ran_ns, passed_ns), parts, "{ran_ns} of {passed_ns}");
+    }
+}
+
+#[test]
+fn a_task_that_wakes_does_not_leave_its_new_cpu_the_busier_one() {
+    // A task that runs for an eighth of the time moves from a CPU with a busy task to another one. It moves for the
+    // least difference for which it may, and does not go back.
+    let both = |tick: u64| 1 + u64::from(tick.is_multiple_of(8));
+    let with = loads(both).nth(1000).unwrap();
+    let without = loads(|_| 1).nth(1000).unwrap();
+    let parts = native::wakes_parts(1, 8);
+    let moves = |more: u64| native::load_differs(without, with + more, TASK, parts, false);
+    let least = (0..1600).find(|&more| moves(more)).unwrap();
+    let (here, there) = (with, without + least);
+    assert!(!native::load_differs(there, here, TASK, parts, false), "{here} and {there}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use cosched_rules::intf::{COSCHED_LOAD_PARTS, COSCHED_WAKES_PARTS};
 use cosched_rules::native;
 use differential::assert_alike;
 use random::Random;
@@ -39,6 +40,7 @@ struct Answers {
     row_at: u64,
     rest_ns: u64,
     row_of: u64,
+    wakes_parts: u64,
     load_differs: u64,
     move_pays: u64,
 }
@@ -113,8 +115,12 @@ impl Row {
         }
     }
 
+    fn parts(&self) -> u32 {
+        self.share_here as u32 % COSCHED_LOAD_PARTS
+    }
+
     fn takes_if_near(&self) -> bool {
-        native::load_differs(self.load_here, self.load_there, self.number as u32, self.share_here % 2 == 1, false)
+        native::load_differs(self.load_here, self.load_there, self.number as u32, self.parts(), false)
     }
 }
 
@@ -166,11 +172,12 @@ impl differential::Row for Row {
             row_at: native::gang_row_at(&policy, self.time_ns).into(),
             rest_ns: native::gang_rest_ns(&policy, self.time_ns),
             row_of: native::gang_row_of(&policy, self.number).into(),
+            wakes_parts: native::wakes_parts(self.share_here, self.share_there).into(),
             load_differs: native::load_differs(
                 self.load_here,
                 self.load_there,
                 self.number as u32,
-                self.share_here % 2 == 1,
+                self.parts(),
                 self.message_came != 0,
             )
             .into(),
@@ -191,7 +198,7 @@ impl differential::Row for Row {
 
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
         let Answers { slice_ns, begin_ns, spin_ns, goes_on, rank, prefers, parks, .. } = self.answers;
-        let Answers { load_differs, move_pays, .. } = self.answers;
+        let Answers { wakes_parts, load_differs, move_pays, .. } = self.answers;
         let first_asked = cosched_demand { denied: 0, ..self.demand };
         let baseline = cosched_policy { spin: 2, ..self.policy };
         let (window, was) = (&self.window, &before.window);
@@ -222,6 +229,8 @@ impl differential::Row for Row {
             ("have no rank", rank == 0),
             ("park", parks > 0),
             ("do not park", parks == 0),
+            ("wake for a part of the time", wakes_parts < u64::from(COSCHED_WAKES_PARTS)),
+            ("wake for most of the time", wakes_parts == u64::from(COSCHED_WAKES_PARTS)),
             ("take from a near CPU", load_differs > 0 && self.message_came == 0),
             ("take from a far CPU", load_differs > 0 && self.message_came > 0),
             ("take from near CPUs only", load_differs == 0 && self.takes_if_near()),

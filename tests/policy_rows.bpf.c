@@ -36,6 +36,7 @@ struct policy_answers {
 	u64 row_at;
 	u64 rest_ns;
 	u64 row_of;
+	u64 wakes_parts;
 	u64 load_differs;
 	u64 move_pays;
 };
@@ -87,7 +88,8 @@ int decide_row(struct policy_row *context)
 	answers->row_at = gang_row_at(policy, row.time_ns);
 	answers->rest_ns = gang_rest_ns(policy, row.time_ns);
 	answers->row_of = gang_row_of(policy, row.number);
-	answers->load_differs = cosched_load_differs(row.load_here, row.load_there, row.number, row.share_here & 1,
+	answers->wakes_parts = cosched_wakes_parts(row.share_here, row.share_there);
+	answers->load_differs = cosched_load_differs(row.load_here, row.load_there, row.number, row.share_here & 63,
 						      row.message_came != 0);
 	answers->move_pays = cosched_move_pays(row.share_here, row.share_there);
 

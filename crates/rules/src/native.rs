@@ -63,7 +63,8 @@ unsafe extern "C" {
     fn cosched_native_gang_row_at(policy: *const Policy, tai_ns: u64) -> u32;
     fn cosched_native_gang_rest_ns(policy: *const Policy, tai_ns: u64) -> u64;
     fn cosched_native_gang_row_of(policy: *const Policy, job: u64) -> u32;
-    fn cosched_native_load_differs(here: u64, there: u64, weight: u32, woken: i32, far: i32) -> i32;
+    fn cosched_native_wakes_parts(ran_ns: u64, passed_ns: u64) -> u32;
+    fn cosched_native_load_differs(here: u64, there: u64, weight: u32, parts: u32, far: i32) -> i32;
     fn cosched_native_move_pays(share_here: u64, share_there: u64) -> i32;
     fn cosched_native_reason_grants(reason: u32) -> i32;
 }
@@ -275,11 +276,18 @@ pub fn gang_rest_ns(policy: &Policy, tai_ns: u64) -> u64 {
     unsafe { cosched_native_gang_rest_ns(policy, tai_ns) }
 }
 
-/// Whether a CPU of load `here`, a sum of weights, is to take a task of `weight` that waits on a CPU of load `there`,
-/// or has `woken` there. CPUs that are `far` do not share their memory (`policies/balance.h`).
-pub fn load_differs(here: u64, there: u64, weight: u32, woken: bool, far: bool) -> bool {
+/// By how many parts of its weight loads have to differ for a task that wakes, and has run for so much of this time.
+pub fn wakes_parts(ran_ns: u64, passed_ns: u64) -> u32 {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_load_differs(here, there, weight, i32::from(woken), i32::from(far)) != 0 }
+    unsafe { cosched_native_wakes_parts(ran_ns, passed_ns) }
+}
+
+/// Whether a CPU of load `here`, a sum of weights, is to take a task of `weight` that waits or wakes on a CPU of load
+/// `there`, if they have to differ by so many `parts` of its weight. CPUs that are `far` do not share their memory
+/// (`policies/balance.h`).
+pub fn load_differs(here: u64, there: u64, weight: u32, parts: u32, far: bool) -> bool {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_load_differs(here, there, weight, parts, i32::from(far)) != 0 }
 }
 
 /// Whether a task that has `share_there` of its CPU may move to one where it would have `share_here`, in 2^-20 CPUs.

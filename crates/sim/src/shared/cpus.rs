@@ -12,6 +12,7 @@ use super::model::{Cpu, Shared};
 use super::task::{Park, Wait};
 use crate::local::{EFFECTIVE, LocalScheduler, WEIGHT};
 use crate::node::Mode;
+use cosched_rules::intf::COSCHED_WAITS_PARTS;
 use cosched_rules::native;
 
 /// How often a busy CPU looks for a busier one, at the average (`bpf/balance.bpf.h`).
@@ -82,7 +83,7 @@ impl Shared<'_> {
         }
         cpu.balance_ns = now_ns + BALANCE_INTERVAL_NS / 2 + self.looks.below(BALANCE_INTERVAL_NS);
         let load = cpu.load();
-        let is_busier = |cpu: &Cpu| native::load_differs(load, cpu.load(), WEIGHT, false, false);
+        let is_busier = |cpu: &Cpu| native::load_differs(load, cpu.load(), WEIGHT, COSCHED_WAITS_PARTS, false);
         let first = |cpu: usize| {
             let mut waiting = self.cpus[cpu].node.local.queue().iter();
             let task = |slot: u32| &self.tasks[self.place_of(cpu, slot)];
