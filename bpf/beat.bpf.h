@@ -7,7 +7,8 @@
  * that no job wins is in the fair order, and messages are demands there.
  *
  * A CPU knows a few jobs, and notes of each what share of the CPU its tasks have and how far it is ahead of the fair
- * order. Shares are added up over a period, in which each task counts once. So a job that sleeps in between counts too.
+ * order. Shares are added up over a period, in which each task counts once, for what it uses of late and as much again
+ * at most. So a job that sleeps in between counts too, and one that hardly runs takes no turn from others.
  *
  * What all CPUs of this machine have to agree on, theta and size, stands in a table by job. A CPU looks there once a
  * turn for each of its jobs, and nowhere else. A job that finds no place there draws nothing.
@@ -139,7 +140,7 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 			   struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
 	u64 job = beat_name_of(p), now = scx_bpf_now(), period = beat_period(current_policy(), beat_time());
-	u32 index = find_slot(cpu, job);
+	u32 index = find_slot(cpu, job), due;
 	struct beat_slot *slot = beat_slot_of(cpu, index);
 
 	if (!slot || (slot->job != job && !is_vacant(slot, now)))
@@ -151,7 +152,8 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 	slot->seen_at = now;
 	if (tctx->beat_period != period) {
 		tctx->beat_period = period;
-		add_share(slot, period, fair_share(1ULL << COSCHED_SHARE_SHIFT, tctx->effective, root_weight(cpu)));
+		due = fair_share(1ULL << COSCHED_SHARE_SHIFT, tctx->effective, root_weight(cpu));
+		add_share(slot, period, beat_weight(&tctx->window, due, COSCHED_SHARE_SHIFT));
 	}
 	cctx->curr_slot = index + 1;
 	return 0;

@@ -20,11 +20,15 @@
 #ifndef COSCHED_DEMAND_BPF_H
 #define COSCHED_DEMAND_BPF_H
 
-/* For how long a boost that the gate has granted lasts, in ns of CPU time. */
+/*
+ * For how long a boost that the gate has granted lasts, in ns of CPU time. Under beat it lasts until the turn ends, as
+ * the slice of its sender does: what the gates of two nodes would have differs, and one would wait for the other.
+ */
 static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy *policy,
 		       const struct cosched_demand *demand)
 {
-	u64 slice_ns = cosched_gate_slice(policy, demand), rest_ns = tctx->message_slice_ns;
+	u64 slice_ns = is_beat() ? beat_rest_ns() : cosched_gate_slice(policy, demand);
+	u64 rest_ns = tctx->message_slice_ns;
 	u64 waited_ns = tctx->arrival_ns ? demand->now_ns - tctx->arrival_ns : 0;
 
 	/* If the message has waited for longer, its sender does not run any more. The answer will have it run. */

@@ -98,7 +98,7 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
 	const struct cosched_policy *policy = current_policy();
 	struct cosched_job_stats *stats;
 
-	if (policy->gate == COSCHED_GATE_AUTO)
+	if (policy->gate == COSCHED_GATE_AUTO || policy->arrival == COSCHED_ARRIVAL_BEAT)
 		cosched_window_add(&tctx->window, policy, scx_bpf_now(), cpu_ns, fair_ns);
 	tctx->unposted_cpu_ns += cpu_ns;
 	tctx->unposted_fair_ns += fair_ns;

@@ -59,7 +59,7 @@ static u64 rest_of_limit(const struct cpu_ctx *cctx)
 /* Does the slice of @p, which runs on @cctx's CPU, end at the pulse and not at a tick? */
 static bool ends_at_pulse(const struct task_struct *p, const struct cpu_ctx *cctx)
 {
-	return cctx->curr_limited && cctx->pulse && p->scx.slice;
+	return cctx->curr_limited && cctx->pulse_at && p->scx.slice;
 }
 
 /* The same if slices do not end with turns. */
@@ -95,19 +95,31 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 	return turn_ns && (!look_ns || turn_ns < look_ns) ? turn_ns : look_ns;
 }
 
+/* Has the timer of @cpu, on which this runs, run out in @next_ns. */
+static void set_pulse(struct cpu_ctx *cctx, struct pulse *pulse, u64 next_ns)
+{
+	if (!bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
+		cctx->pulse_at = scx_bpf_now() + next_ns;
+}
+
+/* May a pulse that was set for another task be too late for the next one: for its limit, or for its waits? */
+static bool may_be_late(const struct cpu_ctx *cctx)
+{
+	return is_beat() || rest_of_limit(cctx);
+}
+
 /* Sets the timer of @cpu, on which this runs and @tctx is about to, unless it is set or need not be. */
 static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	/* One that was set for another task may be too late for the end of a limit. */
-	u64 next_ns = cctx->pulse && !rest_of_limit(cctx) ? 0 : next_pulse(tctx, cctx, cpu);
+	u64 next_ns = cctx->pulse_at && !may_be_late(cctx) ? 0 : next_pulse(tctx, cctx, cpu);
 	struct pulse *pulse;
 	u32 key = cpu;
 
-	if (!next_ns)
+	if (!next_ns || (cctx->pulse_at && (s64)(cctx->pulse_at - scx_bpf_now() - next_ns) <= 0))
 		return;
 	pulse = bpf_map_lookup_elem(&pulses, &key);
-	if (pulse && !bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
-		cctx->pulse = 1;
+	if (pulse)
+		set_pulse(cctx, pulse, next_ns);
 }
 
 /* What the choice of whom to boost is to know of @p. */
@@ -286,8 +298,7 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 	}
 	if (is_beat() && cctx->turn != beat_turn()) {
 		note_row(beat_time() % gang_quantum_ns(policy));
-		if (!cctx->curr_boosted)
-			tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
+		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
 		end_slice(p, cctx, cpu);
 		return;
 	}
@@ -309,7 +320,7 @@ static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
 
 	if (!cctx || (u32)cpu != *key)
 		return 0;
-	cctx->pulse = 0;
+	cctx->pulse_at = 0;
 	/* A kernel thread, or another class: whoever runs here next starts it again. */
 	if (!tctx || cctx->curr_id != task_id(p) || is_kthread(p))
 		return 0;
@@ -317,8 +328,8 @@ static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
 	beat(p, tctx, cctx, cpu);
 	WRITE_ONCE(cctx->beats, 0);
 	next_ns = next_pulse(tctx, cctx, cpu);
-	if (next_ns && !bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
-		cctx->pulse = 1;
+	if (next_ns)
+		set_pulse(cctx, pulse, next_ns);
 	return 0;
 }
 

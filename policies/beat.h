@@ -50,6 +50,7 @@
 #define COSCHED_BEAT_H
 
 #include "gang.h"
+#include "window.h"
 
 #define BEAT_ONE		0xffffffffU	/* a chance of 1, in 1 / 2^32 */
 #define BEAT_BLOCK_SHIFT	6		/* draws are even over so many turns (as a power of 2), and begin anew */
@@ -140,6 +141,19 @@ static inline u32 beat_theta(u64 weight, u64 after)
 		return BEAT_ONE;
 	theta = (weight << 32) / (weight + after);
 	return theta > BEAT_ONE ? BEAT_ONE : theta;
+}
+
+/*
+ * The weight of a task, in 1 / 2^@shift of its CPU: @due, its fair share there, and no more than twice what it used of
+ * late. A task that mostly sleeps until it is asked for something is due far more than it takes. If that counted, its
+ * job would win turns that it leaves to others.
+ */
+static inline u32 beat_weight(const struct cosched_window *window, u32 due, u32 shift)
+{
+	u64 used_ns = cosched_add_u64(window->cpu_ns, window->cpu_ns);
+	u64 used = used_ns / (COSCHED_WINDOW_STEPS * COSCHED_WINDOW_STEP_NS >> shift);
+
+	return used < due ? used : due;
 }
 
 /* A sketch of one node, or of a process, called @node: a rank in one of its bytes (Flajolet, Martin 1985). */

@@ -346,6 +346,11 @@ u32 cosched_native_beat_theta(u64 weight, u64 after)
 	return beat_theta(weight, after);
 }
 
+u32 cosched_native_beat_weight(const struct cosched_window *window, u32 due, u32 shift)
+{
+	return beat_weight(window, due, shift);
+}
+
 u32 cosched_native_beat_sketch(u64 node)
 {
 	return beat_sketch(node);

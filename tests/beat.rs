@@ -5,7 +5,7 @@
 
 use cosched_rules::intf::{
     BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_LEAD_TURNS, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS, BEAT_STEPS,
-    BEAT_SURPLUS_TURNS, cosched_beat_job as Job, cosched_beat_news as News,
+    BEAT_SURPLUS_TURNS, cosched_beat_job as Job, cosched_beat_news as News, cosched_window,
 };
 use cosched_rules::native::*;
 use proptest::prelude::*;
@@ -95,6 +95,23 @@ fn a_task_that_has_had_more_than_its_share_does_not_go_first() {
     let most = i64::from(BEAT_SURPLUS_TURNS) * S as i64;
     for (surplus, may) in [(i64::MIN, true), (0, true), (most, true), (most + 1, false), (i64::MAX, false)] {
         assert_eq!(beat_may_lead(&BEATS, surplus), may, "{surplus}");
+    }
+}
+
+#[test]
+fn a_task_weighs_what_it_is_due_and_no_more_than_twice_what_it_uses() {
+    // Of a CPU: in the window, and here in 1 / 2^20.
+    let (whole, fifth) = (2000 * MS, (1 << 20) / 5);
+    for (cpu_ns, weight) in [
+        (whole / 5, fifth),
+        (whole / 8, fifth),
+        (whole / 2, fifth),
+        (whole / 100, fifth / 10),
+        (0, 0),
+        (u64::MAX, fifth),
+    ] {
+        let got = beat_weight(&cosched_window { cpu_ns, fair_ns: 0, stepped_ns: 0 }, fifth, 20);
+        assert!(got.abs_diff(weight) < 100, "used {cpu_ns}, due {fifth}: {got}, not {weight}");
     }
 }
 

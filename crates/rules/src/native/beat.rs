@@ -5,11 +5,13 @@
 use crate::intf::cosched_policy as Policy;
 use crate::intf::{
     self, cosched_beat_clock as Clock, cosched_beat_hold as Hold, cosched_beat_job as Job, cosched_beat_news as News,
+    cosched_window as Window,
 };
 
 unsafe extern "C" {
     fn cosched_native_beat_draw(name: u64, turn: u64) -> u32;
     fn cosched_native_beat_theta(weight: u64, after: u64) -> u32;
+    fn cosched_native_beat_weight(window: *const Window, due: u32, shift: u32) -> u32;
     fn cosched_native_beat_sketch(node: u64) -> u32;
     fn cosched_native_beat_sketch_merge(a: u32, b: u32) -> u32;
     fn cosched_native_beat_size(sizes: u32) -> u32;
@@ -53,6 +55,12 @@ pub fn beat_draw(name: u64, turn: u64) -> u32 {
 pub fn beat_theta(weight: u64, after: u64) -> u32 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_beat_theta(weight, after) }
+}
+
+/// The weight of a task that is due `due` and used what its window holds, in 1 / 2^`shift` of its CPU.
+pub fn beat_weight(window: &Window, due: u32, shift: u32) -> u32 {
+    // SAFETY: only reads what is borrowed here.
+    unsafe { cosched_native_beat_weight(window, due, shift) }
 }
 
 /// The sketch of one node.
