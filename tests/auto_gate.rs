@@ -265,7 +265,8 @@ fn bound_by_definition(policy: &cosched_policy, demand: &cosched_demand, side: i
     u64::try_from(bound.max(0)).unwrap_or(u64::MAX)
 }
 
-/// Times of up to 100 days, and slices of up to 18 minutes, of which no sum saturates, so that the order of two is kept.
+/// Times of up to 100 days, and slices of up to 18 minutes, of which no sum saturates, so that the order of two is
+/// kept.
 fn within_months(policy: cosched_policy, demand: cosched_demand) -> (cosched_policy, cosched_demand) {
     let (cpu_ns, fair_ns) = (demand.cpu_ns >> 11, demand.fair_ns >> 11);
     let (receiver_ran_ns, running_ran_ns) = (demand.receiver_ran_ns >> 11, demand.running_ran_ns >> 11);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: whatever is wrong in a configuration file, the program says so in one line that begins with the file and the line in
-//! it, says what it takes, and loads nothing.
+//! Claim: whatever is wrong in a configuration file, the program says so in one line that begins with the file and the
+//! line in it, says what it takes, and loads nothing.
 
 mod common;
 

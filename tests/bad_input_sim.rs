@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: whatever is wrong with the flags of `sim cluster`, `shared`, `replay` or `scale`, with a trace or with a summary of the bench, the
-//! program says so in one line, says where and what to do about it, and runs nothing. The flags of all else are in
+//! Claim: whatever is wrong with the flags of `sim cluster`, `shared`, `replay` or `scale`, with a trace or with a
+//! summary of the bench, the program says so in one line, says where and what to do about it, and runs nothing. The
+//! flags of all else are in
 //! `bad_input.rs`, but for those of other models, which are in their tests.
 
 use std::collections::BTreeSet;

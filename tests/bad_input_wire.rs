@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: whatever is wrong with peers, their key and prefetching, the program says so in one line, says what to do about it,
-//! and loads nothing.
+//! Claim: whatever is wrong with peers, their key and prefetching, the program says so in one line, says what to do
+//! about it, and loads nothing.
 
 mod common;
 

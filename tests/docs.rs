@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the README is short and its figures stand in docs/measurements.md; lines of pages are not too wide; links lead
-//! somewhere; and docs/architecture.md names every file that there is, and none else.
+//! Claim: the README is short and its figures stand in docs/measurements.md; lines of pages are not too wide; links
+//! lead somewhere; and docs/architecture.md names every file that there is, and none else.
 
 mod common;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the fair order (`policies/fair.h`) gives all tasks on a CPU what weights say, in any tree of groups: those that
-//! always run, that sleep, that take turns and that come and go. And none waits for ever.
+//! Claim: the fair order (`policies/fair.h`) gives all tasks on a CPU what weights say, in any tree of groups: those
+//! that always run, that sleep, that take turns and that come and go. And none waits for ever.
 //!
 //! The order of one CPU, which does what bpf/fair.bpf.h does with the same rules.
 

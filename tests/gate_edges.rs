@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: a gate changes its answer at the very ns where its definition does, and at the ends of what numbers can hold it
-//! denies rather than wraps.
+//! Claim: a gate changes its answer at the very ns where its definition does, and at the ends of what numbers can hold
+//! it denies rather than wraps.
 
 use cosched_rules::native;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: a process that gives hints is heard for its own threads and nothing else, for as long as it is there; whatever
-//! else comes to the socket is refused. What the scheduler makes of hints is tested in a VM.
+//! Claim: a process that gives hints is heard for its own threads and nothing else, for as long as it is there;
+//! whatever else comes to the socket is refused. What the scheduler makes of hints is tested in a VM.
 
 mod common;
 

@@ -17,8 +17,8 @@ fn the_mpi_library_hands_on_what_it_is_given() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
     let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
-    // An MPI like Open MPI, whose handles are pointers, and one like MPICH, whose handles are integers. What the program
-    // would call without the library fails.
+    // An MPI like Open MPI, whose handles are pointers, and one like MPICH, whose handles are integers. What the
+    // program would call without the library fails.
     let mpi = "#include \"types.h\"\n\
         int PMPI_Sendrecv(const void *a, int b, H c, int d, int e, void *f, int g, H h, int i, int j, H k, long *l) {\n\
         return a == (void *)-1 && b == -2 && c == (H)-3 && d == 4 && e == -5 && f == (void *)6 && g == -7 && h == (H)-8 \

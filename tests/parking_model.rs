@@ -2,9 +2,9 @@
 //! Claim: no message is lost on a task that is parked because it polls in vain, and nobody else is parked.
 //!
 //! A model of what goes on between the CPU that parks a task and the CPU where messages for it arrive (bpf/park.bpf.h,
-//! bpf/demand.bpf.h, bpf/queues.bpf.h), with the names of there. Which phase follows on which is not modelled but called
-//! (policies/phase.h). loom runs it in every order that the C11 memory model allows, with four involuntary switches at
-//! most, or three where two messages arrive, for every `Story` and each answer of the gate.
+//! bpf/demand.bpf.h, bpf/queues.bpf.h), with the names of there. Which phase follows on which is not modelled but
+//! called (policies/phase.h). loom runs it in every order that the C11 memory model allows, with four involuntary
+//! switches at most, or three where two messages arrive, for every `Story` and each answer of the gate.
 //!
 //! The main thread does what is done under the lock of the runqueue that the task is on. The other thread is a softirq,
 //! which holds no lock. A CPU with a queue dispatches when a slice ends: a kick only has it do so sooner, and is left

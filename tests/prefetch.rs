@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: a datagram that prefetches is believed once, if a peer with the key has written it for this flow and lately, and
-//! no other is (docs/wire-format.md; thesis 6.2.6).
+//! Claim: a datagram that prefetches is believed once, if a peer with the key has written it for this flow and lately,
+//! and no other is (docs/wire-format.md; thesis 6.2.6).
 
 use std::hash::Hasher;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: `sim bsp` does with small workloads what can be reckoned by hand, learns what Dusseau's processes learn, and holds
-//! itself to a kilobyte for each task.
+//! Claim: `sim bsp` does with small workloads what can be reckoned by hand, learns what Dusseau's processes learn, and
+//! holds itself to a kilobyte for each task.
 
 use bsp::{on_svr4, run};
 use common::{error_of, scx_cosched};
@@ -66,8 +66,9 @@ fn who_is_woken_during_a_switch_waits_for_it_and_for_another() {
 
 #[test]
 fn who_spins_keeps_the_cpu_until_its_time_is_over() {
-    // As above, but with spins of 15 us: A sends at 150, counts itself at 160, and its release would come at 170; at 165
-    // it sleeps. Then as above: 215 B, 265 A has its release and is done, 315 B, 415 spins, 430 sleeps, 435 is done.
+    // As above, but with spins of 15 us: A sends at 150, counts itself at 160, and its release would come at 170; at
+    // 165 it sleeps. Then as above: 215 B, 265 A has its release and is done, 315 B, 415 spins, 430 sleeps, 435 is
+    // done.
     let mut setup = setup(Pattern::Barrier, 1, 2, 1, WaitRule::Fixed);
     setup.costs.spin_ns = 15 * US;
     let outcome = run(&setup);

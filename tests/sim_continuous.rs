@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: two-phase waiting does what Arpaci-Dusseau says of it: spins pay from 2L and from 2L + W on, no fixed spin serves
-//! jobs that communicate all the time, and the conditional one keeps them within 35% of ideal coscheduling.
+//! Claim: two-phase waiting does what Arpaci-Dusseau says of it: spins pay from 2L and from 2L + W on, no fixed spin
+//! serves jobs that communicate all the time, and the conditional one keeps them within 35% of ideal coscheduling.
 //!
 //! Which of the paper's numbers are missed is in docs/simulator.md.
 

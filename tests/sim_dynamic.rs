@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the simulation of thesis 3 does what the thesis says of it: `always` is the Markov chain, `equalizing` is fair and
-//! coschedules little, and `epochs` coschedule from some 300 messages per time slice on.
+//! Claim: the simulation of thesis 3 does what the thesis says of it: `always` is the Markov chain, `equalizing` is
+//! fair and coschedules little, and `epochs` coschedule from some 300 messages per time slice on.
 
 use common::{error_of, scx_cosched};
 use cosched_rules::intf::{
@@ -66,7 +66,8 @@ fn the_same_seed_is_the_same_run_and_time_adds_up() {
 
 #[test]
 fn h_decides_between_always_and_never() {
-    // Thesis 3.2: with h = -H the equalizing algorithm behaves like "always", with h = H it never switches for a message.
+    // Thesis 3.2: with h = -H the equalizing algorithm behaves like "always", with h = H it never switches for a
+    // message.
     let cycles = 3_000;
     let with = |gate, h| simulate(&Setup { policy: policy(gate, h), ..thesis(ALWAYS, 100.0, cycles) }, 1);
     assert_eq!(with(EQUALIZING, -(cycles as f64)), with(ALWAYS, 0.0));
@@ -93,7 +94,8 @@ fn both_gates_are_fair_where_always_is_not() {
 #[test]
 fn at_300_messages_a_slice_nodes_are_apart_under_equalizing_and_together_under_epochs() {
     let (apart, together) = (|k: &[f64]| k[3] + k[4], |k: &[f64]| k[0] + k[7]);
-    // Thesis 3.2: "reasonably fair", but "little coscheduling was achieved": mostly some half of the nodes run each job.
+    // Thesis 3.2: "reasonably fair", but "little coscheduling was achieved": mostly some half of the nodes run each
+    // job.
     let equalizing = eighths(EQUALIZING, 300.0);
     assert!(apart(&equalizing) > 1.3 * together(&equalizing), "{equalizing:?}");
     // Thesis 3.3: with epochs most or all run the same.
@@ -112,8 +114,8 @@ fn from_some_300_messages_a_slice_on_epochs_make_all_at_one_job_the_likeliest_st
     assert!(!coscheduled(200.0) && coscheduled(400.0));
 }
 
-/// What `sim dynamic --policy` prints on 16 nodes: the share of the time in which all run one job, job A's share of the CPU
-/// time, and switches for messages.
+/// What `sim dynamic --policy` prints on 16 nodes: the share of the time in which all run one job, job A's share of the
+/// CPU time, and switches for messages.
 fn of_preset(policy: &str) -> [f64; 3] {
     let args = ["sim", "dynamic", "--json", "--nodes", "16", "--cycles", "100000", "--runs", "2", "--policy", policy];
     let output = scx_cosched(&args);

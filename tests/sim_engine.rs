@@ -135,7 +135,8 @@ proptest! {
         }
         found.extend(drain(&mut queue));
         prop_assert!(found.is_sorted_by_key(|&(time, _)| time));
-        // What is popped between may be later than what is scheduled after it; of one time the order is that of sequence.
+        // What is popped between may be later than what is scheduled after it; of one time the order is that of
+        // sequence.
         prop_assert!(found.windows(2).all(|w| w[0].0 < w[1].0 || w[0].1 < w[1].1));
         found.sort_unstable();
         wanted.sort_unstable();

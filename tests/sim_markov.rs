@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the closed form of thesis 3.1 is right in every state to 10^-9: against the direct solution of the chain whose
-//! states say of each single node what it runs, and for up to a million nodes against sums of logarithms.
+//! Claim: the closed form of thesis 3.1 is right in every state to 10^-9: against the direct solution of the chain
+//! whose states say of each single node what it runs, and for up to a million nodes against sums of logarithms.
 
 use common::{error_of, scx_cosched};
 use cosched_sim::markov::{Rates, steady_state};
@@ -90,7 +90,8 @@ fn what_is_known_by_other_means() {
     for (i, n) in [(0, 1.0), (1, 10.0), (2, 45.0), (5, 252.0), (10, 1.0)] {
         assert!((states[i as usize].value() / binomial(i, n) - 1.0).abs() < 1e-13);
     }
-    // Thesis 3.1: of jobs that send 0.49 and 0.50 the one is coscheduled 2% of the time, the other three times as often.
+    // Thesis 3.1: of jobs that send 0.49 and 0.50 the one is coscheduled 2% of the time, the other three times as
+    // often.
     let states = steady_state(64, rates(0.005, 0.49), rates(0.005, 0.5)).unwrap();
     let [a, b] = [states[0].value(), states[64].value()];
     assert!((0.015..0.025).contains(&a) && (2.5..3.5).contains(&(b / a)), "{a} {b}");
@@ -113,8 +114,8 @@ fn ln_factorial(k: f64) -> f64 {
 
 #[test]
 fn a_million_nodes_lose_no_digits() {
-    // Without messages and q_S,A = q_S,B, p(i) = N! / (i! (N-i)! 2^N). Near the middle logarithms cancel to what floating
-    // point can hold; 2^-N itself is exact at the ends.
+    // Without messages and q_S,A = q_S,B, p(i) = N! / (i! (N-i)! 2^N). Near the middle logarithms cancel to what
+    // floating point can hold; 2^-N itself is exact at the ends.
     let n = 1_000_000u32;
     let states = steady_state(n, rates(1.0, 0.0), rates(1.0, 0.0)).unwrap();
     for (i, digits, power) in [(0, "1.0100340591980302", "e-301030"), (1_000_000, "1.0100340591980302", "e-301030")] {

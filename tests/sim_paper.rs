@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: `sim paper` writes what it says it writes, the papers' numbers beside ours, the same each time; and its page has
-//! every figure that is there.
+//! Claim: `sim paper` writes what it says it writes, the papers' numbers beside ours, the same each time; and its page
+//! has every figure that is there.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: `sim replay` takes its costs from a summary of the bench and from nothing else, says what the model makes of each
-//! scenario beside what was measured, and leaves out what it has no model of.
+//! Claim: `sim replay` takes its costs from a summary of the bench and from nothing else, says what the model makes of
+//! each scenario beside what was measured, and leaves out what it has no model of.
 
 use std::fs;
 

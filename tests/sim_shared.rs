@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: `sim shared` does on a few nodes what can be reckoned by hand, under every preset, and with competitors what the
-//! presets are for: the messages of a pair find it running, and nobody has more than his share.
+//! Claim: `sim shared` does on a few nodes what can be reckoned by hand, under every preset, and with competitors what
+//! the presets are for: the messages of a pair find it running, and nobody has more than his share.
 
 use common::scx_cosched;
 use cosched_rules::costs;
@@ -188,7 +188,8 @@ fn who_wakes_has_an_idle_cpu_where_there_is_one() {
     let pair = pair("local", Receiver::Block, (1, 1));
     let apart = mean(&Setup { cpus: 2, ..pair.clone() }, rate);
     close(apart, 1e6 / 390.0, 0.01);
-    // Nothing moves a task that never sleeps, so the competitor ends up alone on one of the two, and both jobs on the other.
+    // Nothing moves a task that never sleeps, so the competitor ends up alone on one of the two, and both jobs on the
+    // other.
     let two = simulate(&Setup { cpus: 2, jobs: 2, ..pair }, 1);
     close(two.competitor_fairness_min.unwrap(), 1.5, 0.01);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: a sweep runs every point of its grid once, in however many pieces and after whatever kill, and refuses a file that is
-//! not as it should be before it writes anything.
+//! Claim: a sweep runs every point of its grid once, in however many pieces and after whatever kill, and refuses a file
+//! that is not as it should be before it writes anything.
 
 use std::fs;
 use std::path::Path;

@@ -11,8 +11,8 @@ use std::process::Command;
 
 use common::needs_root;
 
-/// Stands for systemctl, scx_cosched and logger: each notes how it was called. The scheduler answers once it was started,
-/// unless `/run/broken` is there.
+/// Stands for systemctl, scx_cosched and logger: each notes how it was called. The scheduler answers once it was
+/// started, unless `/run/broken` is there.
 const STUB: &str = r#"#!/bin/sh
 echo "$(basename "$0") $*" >>/run/calls
 case "$(basename "$0") $1" in

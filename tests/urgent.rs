@@ -5,9 +5,9 @@ use cosched_rules::native::{self, NEW_LOAN};
 
 const MS: u64 = 1_000_000;
 
-/// A kernel thread on a CPU that a task of a user always wants. It works for `work_ns`, sleeps for `sleep_ns`, and so on.
-/// While its budget is used up the two take turns of 20 ms. Returns what the user has of the CPU, and how often of 1,000
-/// the thread had to wait when it woke.
+/// A kernel thread on a CPU that a task of a user always wants. It works for `work_ns`, sleeps for `sleep_ns`, and so
+/// on. While its budget is used up the two take turns of 20 ms. Returns what the user has of the CPU, and how often of
+/// 1,000 the thread had to wait when it woke.
 fn beside_kernel_thread(work_ns: u64, sleep_ns: u64) -> (f64, u64) {
     let mut loan = NEW_LOAN;
     let (mut user_ns, mut kernel_ns, mut waits) = (0, 0, 0);

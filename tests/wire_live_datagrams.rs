@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: on this machine's kernel, datagrams between two addresses take the epoch of the CPU that sends them along, and it
-//! is noted before they are there; they come as they were sent, with checksums that are right; and who is no peer, or does
-//! not answer, is neither told nor believed.
+//! Claim: on this machine's kernel, datagrams between two addresses take the epoch of the CPU that sends them along,
+//! and it is noted before they are there; they come as they were sent, with checksums that are right; and who is no
+//! peer, or does not answer, is neither told nor believed.
 //!
 //! It needs root, BTF and cgroup v2, not sched_ext: the scheduler's part is tested in a VM. One test, since what it
 //! loads is attached to the whole machine.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: XDP finds the option in every packet that may have one, passes every packet on as it was, whatever is in it, and
-//! believes only what belongs to a connection that it knows.
+//! Claim: XDP finds the option in every packet that may have one, passes every packet on as it was, whatever is in it,
+//! and believes only what belongs to a connection that it knows.
 //!
 //! Runs `bpf/wire.bpf.c` by test_run on this machine's kernel: it needs root and BTF, not sched_ext.
 

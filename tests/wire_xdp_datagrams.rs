@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: XDP finds the option behind every datagram that may have one, passes every packet on as it was, whatever is in it,
-//! and believes only what comes from a peer and, if the cluster has a key, is signed with it.
+//! Claim: XDP finds the option behind every datagram that may have one, passes every packet on as it was, whatever is
+//! in it, and believes only what comes from a peer and, if the cluster has a key, is signed with it.
 //!
 //! Runs `bpf/wire.bpf.c` by test_run on this machine's kernel: it needs root and BTF, not sched_ext.
 

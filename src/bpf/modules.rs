@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Hooks on functions of kernel modules: those of RDMA (`bpf/rdma.bpf.h`).
 //!
-//! A module may be loaded long after the scheduler, and a program that observes one of its functions is bound to it when the
-//! program is loaded, not when it is attached; from then on the module cannot be unloaded. So these hooks are loaded while
-//! somebody has an RDMA device open, from a second copy of the scheduler's object in which everything but them is left
-//! out and that shares all maps with the first. When the last device is closed they go, and the modules may. To unload a
-//! module that is in use fails as it does without them, with one exception: `rdma_rxe` could be taken from under the
-//! programs that use it, and now that takes closing them first.
+//! A module may be loaded long after the scheduler, and a program that observes one of its functions is bound to it
+//! when the program is loaded, not when it is attached; from then on the module cannot be unloaded. So these hooks are
+//! loaded while somebody has an RDMA device open, from a second copy of the scheduler's object in which everything but
+//! them is left out and that shares all maps with the first. When the last device is closed they go, and the modules
+//! may. To unload a module that is in use fails as it does without them, with one exception: `rdma_rxe` could be taken
+//! from under the programs that use it, and now that takes closing them first.
 //!
 //! What the hooks should have noted while they were away they find in the kernel's own structures.
 
@@ -63,8 +63,8 @@ impl Loaded {
 }
 
 impl ModuleHooks {
-    /// Attaches the hooks if they are `wanted` and somebody uses the modules, and lets go of the modules if not. `main` is the
-    /// scheduler, loaded.
+    /// Attaches the hooks if they are `wanted` and somebody uses the modules, and lets go of the modules if not. `main`
+    /// is the scheduler, loaded.
     pub fn follow(&mut self, main: &Object, wanted: bool) {
         if self.looked_at.is_some_and(|at| at.elapsed() < FOLLOW_INTERVAL) {
             return;
@@ -209,8 +209,8 @@ fn load(main: &Object, names: &BTreeSet<String>) -> Result<Object> {
 
 /// Has the copy use the map `shared`.
 ///
-/// libbpf keeps memory for what a map of variables holds, of the size that the object says. It takes over the size of the
-/// map that is shared, but for the memory, and frees as much as that one has: also what lies behind it.
+/// libbpf keeps memory for what a map of variables holds, of the size that the object says. It takes over the size of
+/// the map that is shared, but for the memory, and frees as much as that one has: also what lies behind it.
 fn share(map: &mut OpenMapMut<'_>, shared: &Map<'_>) -> libbpf_rs::Result<()> {
     if map.value_size() != shared.value_size() {
         map.set_value_size(shared.value_size())?;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The socket on which processes ask to be heard: open to every user, and trusting none.
 //!
-//! One thread serves all of them, one request of each at a time. How many processes there may be is bounded, for one user
-//! to the half of it, and a process has one page however often it asks. Whatever is no request ends the connection.
+//! One thread serves all of them, one request of each at a time. How many processes there may be is bounded, for one
+//! user to the half of it, and a process has one page however often it asks. Whatever is no request ends the
+//! connection.
 //!
-//! A page is memory that whoever has got it can keep, or hand to others, after its process is gone. So pages count until
-//! the kernel has freed them.
+//! A page is memory that whoever has got it can keep, or hand to others, after its process is gone. So pages count
+//! until the kernel has freed them.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -46,8 +47,8 @@ pub struct HintSocket {
 }
 
 impl HintSocket {
-    /// Binds the socket, for everybody. One that a killed scheduler has left behind is replaced. Call it before there are
-    /// threads: it sets the process's umask for a moment.
+    /// Binds the socket, for everybody. One that a killed scheduler has left behind is replaced. Call it before there
+    /// are threads: it sets the process's umask for a moment.
     ///
     /// # Errors
     /// If somebody listens there, or the path cannot be used.

@@ -59,7 +59,8 @@ impl Pages {
     }
 }
 
-/// Has the BPF side note where a thread gives its hints, or that it does so no longer. Returns its answer, 0 if all is well.
+/// Has the BPF side note where a thread gives its hints, or that it does so no longer. Returns its answer, 0 if all is
+/// well.
 fn run(place: &ProgramMut<'_>, mut wanted: cosched_hint_place) -> Result<i32> {
     // SAFETY: integers without padding, for as long as the slice is used.
     let context = unsafe { slice::from_raw_parts_mut((&raw mut wanted).cast::<u8>(), size_of::<cosched_hint_place>()) };

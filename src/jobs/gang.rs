@@ -118,8 +118,8 @@ pub fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// The part of a cgroup's path that is the same on all nodes of its job: under Slurm the job and its step, in Kubernetes
-/// the pod, and else all of it.
+/// The part of a cgroup's path that is the same on all nodes of its job: under Slurm the job and its step, in
+/// Kubernetes the pod, and else all of it.
 pub fn common_name(name: &str) -> &str {
     let parts = |at: usize, number: usize| {
         let rest = &name[at..];
@@ -173,8 +173,8 @@ impl Gang {
         }
     }
 
-    /// What the map is to hold for the jobs in `ids`, and for those that have a row by name and are not seen yet, or not
-    /// any more. `rows`: how many there are, under gang.
+    /// What the map is to hold for the jobs in `ids`, and for those that have a row by name and are not seen yet, or
+    /// not any more. `rows`: how many there are, under gang.
     fn wanted(&self, owners: &mut Owners, ids: &BTreeSet<u64>, rows: Option<u32>) -> BTreeMap<u64, u64> {
         let mut all = ids.clone();
         all.extend(self.written.keys().filter(|id| !ids.contains(id) && !owners.is_gone(**id)));

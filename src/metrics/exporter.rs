@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Serves metrics over HTTP: `/metrics`, and nothing else. Each scrape asks for a fresh snapshot.
 //!
-//! A client that connects and says nothing cannot keep others from theirs: when there are too many connections the oldest
-//! is closed, and none lasts for longer than a scrape may take.
+//! A client that connects and says nothing cannot keep others from theirs: when there are too many connections the
+//! oldest is closed, and none lasts for longer than a scrape may take.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

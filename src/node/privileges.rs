@@ -129,7 +129,8 @@ fn filter_calls() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) }.into())
 }
 
-/// The machine whose system calls these are, as the kernel tells a filter. On one that is not listed nothing is filtered.
+/// The machine whose system calls these are, as the kernel tells a filter. On one that is not listed nothing is
+/// filtered.
 #[cfg(target_arch = "x86_64")]
 const MACHINE: Option<u32> = Some(0xc000_003e);
 #[cfg(target_arch = "aarch64")]
@@ -140,7 +141,8 @@ const MACHINE: Option<u32> = None;
 /// Numbers from here on are of another table, that of x32.
 const OTHER_TABLE: u32 = 0x4000_0000;
 
-/// The filter as a program: what is denied is answered with EPERM, and so is what comes by another table of system calls.
+/// The filter as a program: what is denied is answered with EPERM, and so is what comes by another table of system
+/// calls.
 fn filter() -> Vec<libc::sock_filter> {
     let step = |code, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
     let load = |offset| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);

@@ -19,9 +19,9 @@ impl Drop for SocketFile {
     }
 }
 
-/// Has `bind` make the socket `path`, which `flag` names, with this mode. One that nobody listens at any more, which a killed
-/// scheduler has left behind, is replaced: whether that is so, the caller has seen. Call it before there are threads: it
-/// sets the process's umask for a moment.
+/// Has `bind` make the socket `path`, which `flag` names, with this mode. One that nobody listens at any more, which a
+/// killed scheduler has left behind, is replaced: whether that is so, the caller has seen. Call it before there are
+/// threads: it sets the process's umask for a moment.
 ///
 /// # Errors
 /// If the path cannot be used.

@@ -2,9 +2,9 @@
 //! Prefetch: the correspondents of a task whose slice begins are asked for ahead of a message (`bpf/prefetch.bpf.h`,
 //! `docs/wire-format.md`; thesis 6.2.3, 6.2.6).
 //!
-//! The BPF side says whom to ask for, through a ring, and is told whom to ask the gate for. In between are one socket and
-//! one thread ([`worker`]), and what of that which comes in is believed ([`ear`]). Without `--prefetch` there is nothing of
-//! it.
+//! The BPF side says whom to ask for, through a ring, and is told whom to ask the gate for. In between are one socket
+//! and one thread ([`worker`]), and what of that which comes in is believed ([`ear`]). Without `--prefetch` there is
+//! nothing of it.
 
 pub mod ear;
 pub mod worker;

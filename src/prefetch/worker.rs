@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The thread that sends what the BPF side asks for, and hears what others send.
 //!
-//! It is a real-time thread, of the lowest priority: what it has to say is of use for a part of a slice, and in the order of
-//! the tasks that are scheduled here it would have its turn when that is over. It takes some tens of us at the start of a
-//! slice. So that nobody who sends datagrams can have the CPU by it, it has a [`Budget`].
+//! It is a real-time thread, of the lowest priority: what it has to say is of use for a part of a slice, and in the
+//! order of the tasks that are scheduled here it would have its turn when that is over. It takes some tens of us at the
+//! start of a slice. So that nobody who sends datagrams can have the CPU by it, it has a [`Budget`].
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

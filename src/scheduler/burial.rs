@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The maps of the scheduler must not fill: jobs that are gone leave theirs, and if one is full all the same, that is said.
+//! The maps of the scheduler must not fill: jobs that are gone leave theirs, and if one is full all the same, that is
+//! said.
 
 use std::time::Instant;
 

@@ -4,8 +4,8 @@
 //! A node is a process, and each of its CPUs a thread. A run of a task is a slice of the category `boosted` or `fair`,
 //! arrivals and decisions are instants, and an arrow leads from the arrival of a message to the run of its receiver.
 //!
-//! Files of several nodes can be put together: join their lists `traceEvents`. Therefore all times are real time, a node's
-//! number is a hash of its name and boot, and a CPU's number and those of the arrows are made of it.
+//! Files of several nodes can be put together: join their lists `traceEvents`. Therefore all times are real time, a
+//! node's number is a hash of its name and boot, and a CPU's number and those of the arrows are made of it.
 //!
 //! Times are whole microseconds. They count from 1970, and readers that keep them as floating-point numbers would round
 //! finer ones, each time and each length for itself, until slices overlap that do not.

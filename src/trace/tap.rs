@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The loader's side of a trace: it makes a ring, has the BPF side write to it, and ends that when the client is gone.
 //!
-//! The client reads the ring itself, as root may; the loader has other things to do. What keeps a trace up is the client's
-//! connection to the control socket: the kernel closes it whatever becomes of the client, so nothing has to be renewed,
-//! and a client that is killed does not leave the scheduler writing. In turn the connection ends with the scheduler.
+//! The client reads the ring itself, as root may; the loader has other things to do. What keeps a trace up is the
+//! client's connection to the control socket: the kernel closes it whatever becomes of the client, so nothing has to be
+//! renewed, and a client that is killed does not leave the scheduler writing. In turn the connection ends with the
+//! scheduler.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU32, Ordering};

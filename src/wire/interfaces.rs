@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which network interfaces to look at: those with a name, and those that a default route or one to a peer goes through.
+//! Which network interfaces to look at: those with a name, and those that a default route or one to a peer goes
+//! through.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -29,7 +29,8 @@ pub trait Row: Copy + Debug {
     fn ways(&self, before: &Self) -> Vec<(&'static str, bool)>;
 }
 
-/// So many rows come out of `program` as they do natively, bit for bit, and each way is taken by some of them: by those in
+/// So many rows come out of `program` as they do natively, bit for bit, and each way is taken by some of them: by those
+/// in
 /// `ways` too.
 pub fn assert_alike<R: Row>(program: &str, rows: usize, seed: u64, mut ways: BTreeMap<&'static str, usize>) {
     assert!(nix::unistd::geteuid().is_root(), "this test loads a BPF program: run `make test` as root");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The programs that put epochs on the wire, attached to this machine, with the state of its CPUs as a scheduler would keep
-//! it.
+//! The programs that put epochs on the wire, attached to this machine, with the state of its CPUs as a scheduler would
+//! keep it.
 
 #![allow(dead_code)]
 

@@ -27,7 +27,8 @@ use cosched_rules::{VERSION, report};
 /// From the last worker's beginning to the first measurement: how the processes start is not what they are like.
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Gates look back two seconds (policies/window.h), and under gang the loader has to find the cgroups of the jobs
-/// before these have their rows. The first two seconds of a spinning pair under dcs-sb make 8% less than what comes then.
+/// before these have their rows. The first two seconds of a spinning pair under dcs-sb make 8% less than what comes
+/// then.
 const AGREEMENT: Duration = Duration::from_secs(3);
 
 /// What to measure, and where.

@@ -49,7 +49,8 @@ pub struct PoliciesArgs {
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeats: u16,
 
-    /// What the moments of the first repeat are drawn from at which workers begin; those after it have the next numbers.
+    /// What the moments of the first repeat are drawn from at which workers begin; those after it have the next
+    /// numbers.
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32))]
     seed: u32,
 

@@ -2,7 +2,8 @@
 //! Which figures cannot be true. They are measured again, and if that does not help they are reported as not measured.
 //!
 //! All efficiencies rest on what a job makes alone. So a baseline that differs from one end of the experiment to the
-//! other is none, and a job that makes more of its CPU time beside others than alone was measured wrongly, or was alone.
+//! other is none, and a job that makes more of its CPU time beside others than alone was measured wrongly, or was
+//! alone.
 
 use crate::runs::{Run, disturbed};
 use crate::scenario::Scenario;

@@ -28,7 +28,8 @@ pub struct Summary {
     pub ipi_price_ns: u64,
     pub clocksource: Option<String>,
     pub cpu: Option<String>,
-    /// What messages and switches cost, as the schedulers measured it when they were loaded: medians; absent if none did.
+    /// What messages and switches cost, as the schedulers measured it when they were loaded: medians; absent if none
+    /// did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
     pub seconds: f64,

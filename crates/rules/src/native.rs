@@ -254,7 +254,8 @@ pub fn choice_prefers(choice: u32, candidate: &Candidate, best: &Candidate) -> b
     unsafe { cosched_native_choice_prefers(choice, candidate, best) != 0 }
 }
 
-/// Whom the rule `choice` boosts of these candidates, if anybody: one after the other is held against the best, as in `bpf/`.
+/// Whom the rule `choice` boosts of these candidates, if anybody: one after the other is held against the best, as in
+/// `bpf/`.
 pub fn choose<T>(choice: u32, candidates: impl Iterator<Item = (T, Candidate)>) -> Option<T> {
     let ranked = candidates.filter(|(_, candidate)| choice_rank(choice, candidate) > 0);
     let better = |best: (T, Candidate), next: (T, Candidate)| {

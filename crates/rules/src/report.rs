@@ -32,8 +32,8 @@ pub fn error(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
 }
 
-/// A whole program: hands the command line of this process to `run`, and prints what is wrong with it or what `run` says,
-/// in one line.
+/// A whole program: hands the command line of this process to `run`, and prints what is wrong with it or what `run`
+/// says, in one line.
 pub fn program<T: Parser>(run: impl FnOnce(T) -> anyhow::Result<ExitCode>) -> ExitCode {
     match T::try_parse() {
         Ok(command_line) => run(command_line).unwrap_or_else(|wrong| error(&wrong)),

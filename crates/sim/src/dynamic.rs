@@ -2,16 +2,16 @@
 //! The thesis's simulation of dynamic coscheduling (3.1 to 3.3): two jobs on N nodes that switch spontaneously and for
 //! messages, if the gate of `policies/` allows.
 //!
-//! The unit of time is the scheduler cycle, and rates are per cycle. A node leaves what it runs after an exponential time,
-//! and sends messages at exponential intervals, each to one of the other processes of its job, all alike; a message
-//! arrives at once. A process that is not running lags or leads the one that is by the time that both have run since the
-//! start, r in thesis 3.2. What is reported is for how much of the time so many nodes ran job B.
+//! The unit of time is the scheduler cycle, and rates are per cycle. A node leaves what it runs after an exponential
+//! time, and sends messages at exponential intervals, each to one of the other processes of its job, all alike; a
+//! message arrives at once. A process that is not running lags or leads the one that is by the time that both have run
+//! since the start, r in thesis 3.2. What is reported is for how much of the time so many nodes ran job B.
 //!
-//! Under a preset as the kernel has it the gate is told what the kernel would tell it, a mean time slice being as long as the
-//! policy's: see [`kernel`].
+//! Under a preset as the kernel has it the gate is told what the kernel would tell it, a mean time slice being as long
+//! as the policy's: see [`kernel`].
 //!
-//! The thesis counts iterations in which the simulator was in a state; here time is continuous, so that the gate `always`
-//! is exactly the Markov chain of [`markov`](super::markov).
+//! The thesis counts iterations in which the simulator was in a state; here time is continuous, so that the gate
+//! `always` is exactly the Markov chain of [`markov`](super::markov).
 
 mod kernel;
 

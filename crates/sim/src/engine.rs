@@ -6,9 +6,9 @@
 //!
 //! Most delays of a simulated cluster are constants: the latency of the network, a context switch, a tick. Whatever is
 //! scheduled with one constant delay falls due in the order in which it was scheduled, so it needs no priority queue:
-//! each such delay has a lane, which is a ring buffer with O(1) in and out. Only delays that vary go to the heap, which is
-//! 4-ary since that halves its height at no more cache lines a level. An event that is cancelled stays where it is, and
-//! its receiver passes it over.
+//! each such delay has a lane, which is a ring buffer with O(1) in and out. Only delays that vary go to the heap, which
+//! is 4-ary since that halves its height at no more cache lines a level. An event that is cancelled stays where it is,
+//! and its receiver passes it over.
 
 use std::collections::VecDeque;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What each process of a job does, one step after the other.
 //!
-//! Bulk-synchronous jobs (Dusseau 3.1, Figure 1):
-//! A process computes for a time from g - v/2 to g + v/2, all alike, waits at the opening barrier for all others, reads from
-//! some of them with a little computation c before each read, and waits at the closing barrier, also after c; then it begins
-//! again. The pattern BARRIER has the opening barrier only.
+//! Bulk-synchronous jobs (Dusseau 3.1, Figure 1): A process computes for a time from g - v/2 to g + v/2, all alike,
+//! waits at the opening barrier for all others, reads from some of them with a little computation c before each read,
+//! and waits at the closing barrier, also after c; then it begins again. The pattern BARRIER has the opening barrier
+//! only.
 //!
-//! Jobs that communicate all the time (Arpaci-Dusseau 5.2): a process computes for c, reads from any other, and so on until
-//! it has computed for C, which here is g; then it waits at a barrier for all others, and begins again.
+//! Jobs that communicate all the time (Arpaci-Dusseau 5.2): a process computes for c, reads from any other, and so on
+//! until it has computed for C, which here is g; then it waits at a barrier for all others, and begins again.
 
 use std::fmt;
 use std::str::FromStr;
@@ -54,7 +54,8 @@ pub struct Program {
     pub pattern: Pattern,
     /// P, how many processes there are.
     pub processes: u32,
-    /// g, the mean computation between communication phases, in ns; of continuous jobs C, all computation between barriers.
+    /// g, the mean computation between communication phases, in ns; of continuous jobs C, all computation between
+    /// barriers.
     pub granularity_ns: u64,
     /// v, by how much that differs from process to process and time to time, in ns; at most 2 g.
     pub imbalance_ns: u64,

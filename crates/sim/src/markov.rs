@@ -7,8 +7,8 @@
 //! - for a message of the other job. A node that runs B sends at the rate q_M,B to one of the other N - 1 processes of B,
 //!   each of them alike. N - i of those are on nodes that run A, and such a node switches.
 //!
-//! So i goes up by one at the rate (N - i) (q_S,A + i q_M,B / (N - 1)), and down by one at i (q_S,B + (N - i) q_M,A / (N - 1)).
-//! It never leaps, so in the steady state as much goes from i to i + 1 as comes back:
+//! So i goes up by one at the rate (N - i) (q_S,A + i q_M,B / (N - 1)), and down by one at i (q_S,B + (N - i) q_M,A /
+//! (N - 1)). It never leaps, so in the steady state as much goes from i to i + 1 as comes back:
 //!
 //! ```text
 //! p(i+1) (i+1) (q_S,B + (N-i-1) q_M,A / (N-1)) = p(i) (N-i) (q_S,A + i q_M,B / (N-1))

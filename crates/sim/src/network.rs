@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The network: every message takes the same time L to whichever process it goes, the sender's own included; there is no
-//! congestion, no loss, and no processor time for sending or receiving (Dusseau 3.2; Arpaci-Dusseau 4).
+//! The network: every message takes the same time L to whichever process it goes, the sender's own included; there is
+//! no congestion, no loss, and no processor time for sending or receiving (Dusseau 3.2; Arpaci-Dusseau 4).
 
 use crate::engine::{Lane, Queue};
 

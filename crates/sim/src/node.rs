@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A CPU: it idles, switches to a task or runs one, and its local scheduler says to which.
 //!
-//! A switch takes its time, cannot be cut short, and is due whenever the task that comes is not the one whose context is
-//! loaded. So a task that slept while the CPU idled goes on at once (unless a model has a wake-up take a
-//! switch), and who becomes urgent during a switch waits for it and for another one (Dusseau, Figure 7).
+//! A switch takes its time, cannot be cut short, and is due whenever the task that comes is not the one whose context
+//! is loaded. So a task that slept while the CPU idled goes on at once (unless a model has a wake-up take a switch),
+//! and who becomes urgent during a switch waits for it and for another one (Dusseau, Figure 7).
 
 use crate::engine::NEVER_NS;
 use crate::local::{LocalScheduler, Slot};
@@ -94,8 +94,8 @@ impl<S: LocalScheduler> Node<S> {
         self.timer
     }
 
-    /// Takes the next task from the local scheduler. If it has to be switched to, which takes `switch_ns`, returns the timer for
-    /// that; else it runs, or the CPU idles.
+    /// Takes the next task from the local scheduler. If it has to be switched to, which takes `switch_ns`, returns the
+    /// timer for that; else it runs, or the CPU idles.
     pub fn take_next(&mut self, now_ns: u64, switch_ns: u64) -> Option<u32> {
         let Some(slot) = self.local.pick() else {
             self.idle(now_ns);

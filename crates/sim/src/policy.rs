@@ -120,9 +120,9 @@ pub struct Costs {
 
 /// A wait rule with its parameters.
 ///
-/// The adaptive rules of `policies/` never spin for less than the baseline of Arpaci-Dusseau, 2L + 2o + W; Dusseau's spin S = 2
-/// CS before a read, and at a barrier as long as the imbalance says but no less than S. So S is added here, with the
-/// network's time if need be.
+/// The adaptive rules of `policies/` never spin for less than the baseline of Arpaci-Dusseau, 2L + 2o + W; Dusseau's
+/// spin S = 2 CS before a read, and at a barrier as long as the imbalance says but no less than S. So S is added here,
+/// with the network's time if need be.
 #[derive(Clone, Debug)]
 pub struct Waits {
     rule: WaitRule,
@@ -151,7 +151,8 @@ impl Waits {
         let Costs { latency_ns, switch_ns, spin_ns, barrier_spin_ns, conditional_ns, imbalance_ns, network_ns } = costs;
         let policy = cosched_policy { spin, spin_ns, latency_ns, switch_ns, ..NOTHING };
         let at_barriers = cosched_policy { spin_ns: barrier_spin_ns.unwrap_or(spin_ns), ..policy };
-        // The rule of policies/ knows 3W + 2o only: a policy whose W is 0 and whose o is half of S_Cond has it say that.
+        // The rule of policies/ knows 3W + 2o only: a policy whose W is 0 and whose o is half of S_Cond has it say
+        // that.
         let by_hand = |ns: u64| cosched_policy { switch_ns: 0, overhead_ns: ns / 2, ..policy };
         let goes_on = conditional_ns.map_or(policy, by_hand);
         let known = cosched_wait_history { estimate_us: (imbalance_ns / 1000) as u32, ..NEW_HISTORY };
@@ -181,8 +182,8 @@ impl Waits {
         }
     }
 
-    /// Until when a spin may go on whose time is over `now_ns`, the last message having come at `arrival_ns`; none: it is
-    /// over.
+    /// Until when a spin may go on whose time is over `now_ns`, the last message having come at `arrival_ns`; none: it
+    /// is over.
     pub fn goes_on_until(&self, now_ns: u64, arrival_ns: u64) -> Option<u64> {
         let goes_on = native::spin_goes_on(&self.goes_on, now_ns - arrival_ns);
         goes_on.then(|| arrival_ns + native::spin_interval_ns(&self.goes_on))
@@ -195,8 +196,8 @@ impl Waits {
         }
     }
 
-    /// The root of an opening barrier has seen all arrive, and the first has to wait for `longest_ns` in all. `global` learns
-    /// from it, and what it has learned goes out with the release, in us (Dusseau 6.3).
+    /// The root of an opening barrier has seen all arrive, and the first has to wait for `longest_ns` in all. `global`
+    /// learns from it, and what it has learned goes out with the release, in us (Dusseau 6.3).
     pub fn estimate_us(&self, history: &mut cosched_wait_history, longest_ns: u64) -> u32 {
         if self.rule == WaitRule::AdaptiveGlobal {
             native::spin_learn(&self.policy, history, longest_ns);

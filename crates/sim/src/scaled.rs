@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Positive numbers of any size: a mantissa and an exponent of 2, which is a logarithm that loses nothing.
 //!
-//! The probabilities of a million nodes reach from 1 down to 10^-5,000,000. Sums of logarithms in floating point would lose
-//! six digits on the way there; products of mantissas lose one part in 2^53 each, and the exponents are exact.
+//! The probabilities of a million nodes reach from 1 down to 10^-5,000,000. Sums of logarithms in floating point would
+//! lose six digits on the way there; products of mantissas lose one part in 2^53 each, and the exponents are exact.
 
 /// `mantissa` 2^`exponent`, the mantissa being 0 or at least 1 and below 2.
 #[derive(Clone, Copy, Debug, PartialEq)]

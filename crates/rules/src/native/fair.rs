@@ -108,7 +108,8 @@ pub fn fair_charge(order: &mut Order, place: &mut Place, ran_ns: u64) {
     unsafe { cosched_native_fair_charge(order, place, ran_ns) }
 }
 
-/// Brings a debt of `place`, which is in the order, back to what the others catch up with in `FAIR_WAIT_NS`, or to none.
+/// Brings a debt of `place`, which is in the order, back to what the others catch up with in `FAIR_WAIT_NS`, or to
+/// none.
 pub fn fair_bound(order: &mut Order, place: &mut Place, forgives: bool) {
     // SAFETY: changes its arguments.
     unsafe { cosched_native_fair_bound(order, place, i32::from(forgives)) }
@@ -144,8 +145,8 @@ pub fn fair_place(order: &Order, lead: i64, weight: u32, credit_ns: u64, slice_n
     unsafe { cosched_native_fair_place(order, lead, weight, credit_ns, slice_ns) }
 }
 
-/// How long a task of `effective` weight (in 2^-`FAIR_WEIGHT_SHIFT`) runs for at a time where weights sum up to `sum`, in
-/// ns: from `FAIR_LEAST_SLICE_NS` to `slice_ns`.
+/// How long a task of `effective` weight (in 2^-`FAIR_WEIGHT_SHIFT`) runs for at a time where weights sum up to `sum`,
+/// in ns: from `FAIR_LEAST_SLICE_NS` to `slice_ns`.
 pub fn fair_slice(slice_ns: u64, effective: u64, sum: u64) -> u64 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_fair_slice(slice_ns, effective, sum) }

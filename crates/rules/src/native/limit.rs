@@ -30,8 +30,8 @@ pub fn limit_return(limit: &mut Limit, portion: &mut Portion) {
     unsafe { cosched_native_limit_return(limit, portion) }
 }
 
-/// Fills `portion` up from the pool, which was set before, and gains what it is due by `now_ns`. Returns what the portion
-/// has then.
+/// Fills `portion` up from the pool, which was set before, and gains what it is due by `now_ns`. Returns what the
+/// portion has then.
 pub fn limit_take(limit: &mut Limit, portion: &mut Portion, now_ns: u64) -> i64 {
     // SAFETY: changes its arguments.
     unsafe { cosched_native_limit_take(limit, portion, now_ns) }

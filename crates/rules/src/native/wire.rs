@@ -34,8 +34,8 @@ unsafe extern "C" {
 /// The longest option on the wire, in bytes: that with a MAC.
 pub const WIRE_OPTION_MAX: usize = intf::COSCHED_WIRE_SIGNED_LENGTH as usize;
 
-/// The TCP option that takes `message` along `flow` (`docs/wire-format.md`). A slice of more than 65,535 units of 16.384
-/// us is cut to that.
+/// The TCP option that takes `message` along `flow` (`docs/wire-format.md`). A slice of more than 65,535 units of
+/// 16.384 us is cut to that.
 pub fn wire_encode(message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
     let mut option = vec![0; WIRE_OPTION_MAX];
     // SAFETY: there is place for the longest option, and the rest is read.
@@ -44,8 +44,8 @@ pub fn wire_encode(message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
     option
 }
 
-/// What goes behind a datagram that takes `message` along `flow`: a byte of padding if its length is `odd`, the options'
-/// checksum, and the option (`docs/wire-format.md`).
+/// What goes behind a datagram that takes `message` along `flow`: a byte of padding if its length is `odd`, the
+/// options' checksum, and the option (`docs/wire-format.md`).
 pub fn wire_surplus_encode(odd: bool, message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
     let mut surplus = [0; intf::COSCHED_WIRE_SURPLUS_MAX as usize];
     // SAFETY: the references are valid, and `surplus` has place for the longest.
@@ -73,8 +73,8 @@ pub fn wire_credible(epoch: u64, tai_ns: u64) -> bool {
     unsafe { cosched_native_wire_credible(epoch, tai_ns) != 0 }
 }
 
-/// [`epoch_next`](super::epoch_next) where epochs cross the network: at least the one that belongs to `tai_ns`, ns since
-/// the epoch of TAI.
+/// [`epoch_next`](super::epoch_next) where epochs cross the network: at least the one that belongs to `tai_ns`, ns
+/// since the epoch of TAI.
 pub fn wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64 {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_wire_epoch_next(epoch, node, tai_ns) }

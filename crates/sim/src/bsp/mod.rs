@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `sim bsp`: bulk-synchronous jobs under implicit scheduling, against ideal coscheduling (Dusseau 1996).
 //!
-//! Slowdown is the time in which local scheduling completes all jobs over that of coscheduling without skew, which gives
-//! each job all nodes for 500 ms in turn, and has its processes spin in all waits. That is as long as the jobs take one after
-//! the other, each alone, plus a switch every 500 ms; the same random numbers serve both.
+//! Slowdown is the time in which local scheduling completes all jobs over that of coscheduling without skew, which
+//! gives each job all nodes for 500 ms in turn, and has its processes spin in all waits. That is as long as the jobs
+//! take one after the other, each alone, plus a switch every 500 ms; the same random numbers serve both.
 
 mod messages;
 mod model;
@@ -108,8 +108,8 @@ pub struct Outcome {
     pub ideal_ns: u64,
     /// Of local scheduling.
     pub breakdown: Breakdown,
-    /// The shares of reads, of opening barriers and of closing ones that ended while their process spun; none if there were
-    /// none.
+    /// The shares of reads, of opening barriers and of closing ones that ended while their process spun; none if there
+    /// were none.
     pub successful: [Option<f64>; 3],
     /// Of both simulations.
     pub events: u64,
@@ -169,8 +169,8 @@ fn simulate_alone(setup: &Setup, seed: u64) -> (u64, u64) {
         .fold((0, 0), |(ns, events), one| (ns + one.done_ns - setup.costs.switch_ns, events + one.events))
 }
 
-/// Simulates local scheduling and ideal coscheduling of the same work. `seed` decides all that is random; `seen` is told
-/// of each event under local scheduling, with its time in ns: the trace.
+/// Simulates local scheduling and ideal coscheduling of the same work. `seed` decides all that is random; `seen` is
+/// told of each event under local scheduling, with its time in ns: the trace.
 pub fn simulate(setup: &Setup, seed: u64, seen: &mut dyn FnMut(u64, &dyn std::fmt::Debug)) -> Outcome {
     let local = simulate_local(setup, seed, &mut |now_ns, event| seen(now_ns, event));
     let (alone_ns, alone_events) = simulate_alone(setup, seed);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model: bulk-synchronous jobs on nodes with local schedulers (Dusseau 3).
 //!
-//! A message for a process that runs is handled at once and costs nothing. For one that waits for its CPU it is kept until
-//! then. One that sleeps is woken to handle it, before all others on its CPU; if it still has not got what it waits for, it
-//! sleeps again, else it has its own priority again and the local scheduler says who goes on (3.3).
+//! A message for a process that runs is handled at once and costs nothing. For one that waits for its CPU it is kept
+//! until then. One that sleeps is woken to handle it, before all others on its CPU; if it still has not got what it
+//! waits for, it sleeps again, else it has its own priority again and the local scheduler says who goes on (3.3).
 
 use super::process::{Barrier, Process};
 use super::{Setup, Wakeup};
@@ -128,7 +128,8 @@ impl<'a, S: LocalScheduler + Clone> Bsp<'a, S> {
     /// The CPU is free: whoever is next has it.
     pub(super) fn next(&mut self, node: usize, queue: &mut Queue<Event>) {
         let (it, switch_ns) = (&mut self.nodes[node], self.setup.costs.switch_ns);
-        // "Waking a process on a message arrival" may take W there too, whoever ran last (Arpaci-Dusseau 4; 3.3 of an idle processor).
+        // "Waking a process on a message arrival" may take W there too, whoever ran last (Arpaci-Dusseau 4; 3.3 of an
+        // idle processor).
         let wakes = it.mode == Mode::Idle && self.setup.wakeup == Wakeup::Charged;
         let timer = it.take_next(queue.now_ns(), switch_ns).or_else(|| match it.mode {
             Mode::Running(slot) if wakes => Some(it.switch_to(slot, queue.now_ns(), switch_ns)),

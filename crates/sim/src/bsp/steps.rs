@@ -122,8 +122,8 @@ impl<S: LocalScheduler + Clone> Bsp<'_, S> {
         self.next(node, queue);
     }
 
-    /// What comes at the very moment in which a spin ends ends the wait: S = 2L spins through a round trip (Arpaci-Dusseau
-    /// 5.1). So before it is over, all that was sent before has its turn.
+    /// What comes at the very moment in which a spin ends ends the wait: S = 2L spins through a round trip
+    /// (Arpaci-Dusseau 5.1). So before it is over, all that was sent before has its turn.
     pub(super) fn spin_over(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         let (process, now_ns) = (self.process_on(node, slot), queue.now_ns());
         if !std::mem::replace(&mut self.processes[process].expires, true) {

@@ -21,12 +21,12 @@ const EXECUTION: Range<f64> = Range::new(0.001, 1e6, "a number of s");
 const WARMUP: Range<f64> = Range::new(0.0, 90.0, "a number of %");
 const SCALE: Range<f64> = Range::new(1e-9, 1000.0, "a number");
 
-/// Jobs that come, wait for their turn, run beside others and go, under one of the strategies of Zhang 2000. Prints response
-/// times, utilization and throughput.
+/// Jobs that come, wait for their turn, run beside others and go, under one of the strategies of Zhang 2000. Prints
+/// response times, utilization and throughput.
 #[derive(Args, Clone, Debug)]
 pub struct ZhangArgs {
-    /// Which jobs: WL1 to WL6 of one type each, WL7 of all six, WL8 of those with most computation, I/O and communication.
-    /// [default: WL7]
+    /// Which jobs: WL1 to WL6 of one type each, WL7 of all six, WL8 of those with most computation, I/O and
+    /// communication. [default: WL7]
     #[arg(long, value_name = "WL")]
     pub workload: Option<Workload>,
 
@@ -34,8 +34,8 @@ pub struct ZhangArgs {
     #[arg(long, value_name = "PRESET", default_value = "pb")]
     pub policy: String,
 
-    /// The preset as the kernel has it: with its gate, epochs and residual slices, and its own spin rule. It may have changes:
-    /// dcs-sb+gate=rate.
+    /// The preset as the kernel has it: with its gate, epochs and residual slices, and its own spin rule. It may have
+    /// changes: dcs-sb+gate=rate.
     #[arg(long)]
     pub as_kernel: bool,
 
@@ -75,13 +75,13 @@ pub struct ZhangArgs {
     #[arg(long, value_name = "US", default_value = "185.48", value_parser = |s: &str| LATENCY.parse(s), allow_hyphen_values = true)]
     pub latency_us: f64,
 
-    /// How often a process sends to and receives from its neighbours in an iteration, 1 to 1000: computation and I/O, which come
-    /// before that, are longer in proportion.
+    /// How often a process sends to and receives from its neighbours in an iteration, 1 to 1000: computation and I/O,
+    /// which come before that, are longer in proportion.
     #[arg(long, value_name = "N", default_value = "1", value_parser = |s: &str| EXCHANGES.parse(s), allow_hyphen_values = true)]
     pub exchanges: u32,
 
-    /// How long a process spins before it sleeps or yields, in us, 0 to 1000000; policies whose processes spin on have none.
-    /// [default: 200]
+    /// How long a process spins before it sleeps or yields, in us, 0 to 1000000; policies whose processes spin on have
+    /// none. [default: 200]
     #[arg(long, value_name = "US", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
     pub spin_us: Option<f64>,
 

@@ -51,8 +51,8 @@ pub enum WakeupName {
     Charged,
 }
 
-/// Bulk-synchronous jobs under implicit scheduling, against ideal coscheduling (Dusseau 1996; Arpaci-Dusseau 5.1). Prints
-/// the slowdown.
+/// Bulk-synchronous jobs under implicit scheduling, against ideal coscheduling (Dusseau 1996; Arpaci-Dusseau 5.1).
+/// Prints the slowdown.
 #[derive(Args, Clone, Debug)]
 pub struct BspArgs {
     /// Who reads from whom: barrier (nobody), news (four neighbours), transpose (each).
@@ -71,8 +71,8 @@ pub struct BspArgs {
     #[arg(long, value_name = "US", default_value = "8", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
     pub gap_us: f64,
 
-    /// How a process waits before it sleeps: immediate (not at all), fixed, baseline, conditional, oracle, adaptive-local,
-    /// adaptive-global.
+    /// How a process waits before it sleeps: immediate (not at all), fixed, baseline, conditional, oracle,
+    /// adaptive-local, adaptive-global.
     #[arg(long, value_name = "RULE", default_value = "adaptive-global")]
     pub wait: WaitRule,
 
@@ -99,12 +99,13 @@ pub struct ContinuousArgs {
     #[arg(long, value_name = "US", default_value = "100000", value_parser = |s: &str| GRANULARITY.parse(s), allow_hyphen_values = true)]
     pub interval_us: f64,
 
-    /// c, the computation before each read, in us, 1 to 100000000, and no more than C: so many reads are between barriers.
+    /// c, the computation before each read, in us, 1 to 100000000, and no more than C: so many reads are between
+    /// barriers.
     #[arg(long, value_name = "US", default_value = "100", value_parser = |s: &str| GRANULARITY.parse(s), allow_hyphen_values = true)]
     pub gap_us: f64,
 
-    /// How a process waits before it sleeps: immediate (not at all), fixed, baseline (2L + W), conditional (baseline, and on
-    /// while messages come).
+    /// How a process waits before it sleeps: immediate (not at all), fixed, baseline (2L + W), conditional (baseline,
+    /// and on while messages come).
     #[arg(long, value_name = "RULE", default_value = "conditional")]
     pub wait: WaitRule,
 
@@ -120,8 +121,8 @@ pub struct ContinuousArgs {
 /// What all models of jobs have: machines, messages, how long, how often.
 #[derive(Args, Clone, Debug)]
 pub struct ClusterArgs {
-    /// Instead of a wait rule, a preset, with changes if need be: local, implicit, sb, sb+spin=adaptive-global. One that boosts
-    /// anybody has no place in this model.
+    /// Instead of a wait rule, a preset, with changes if need be: local, implicit, sb, sb+spin=adaptive-global. One
+    /// that boosts anybody has no place in this model.
     #[arg(long, value_name = "PRESET", conflicts_with_all = ["wait", "spin_us", "barrier_spin_us"])]
     pub policy: Option<String>,
 
@@ -149,7 +150,8 @@ pub struct ClusterArgs {
     #[arg(long, value_enum, value_name = "NAME", default_value = "svr4")]
     pub scheduler: SchedulerName,
 
-    /// Round-robin: the quantum, in ms, 1 to 60000, rounded up to ticks of 10 [default: 10]; fair: the slice [default: 20].
+    /// Round-robin: the quantum, in ms, 1 to 60000, rounded up to ticks of 10 [default: 10]; fair: the slice [default:
+    /// 20].
     #[arg(long, value_name = "MS", value_parser = |s: &str| QUANTUM.parse(s), allow_hyphen_values = true)]
     pub quantum_ms: Option<u32>,
 
@@ -161,7 +163,8 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "J", default_value = "3", value_parser = |s: &str| JOBS.parse(s), allow_hyphen_values = true)]
     pub jobs: u32,
 
-    /// Iterations of each job, one to each opening barrier, 1 to 100000000. [default: what takes it 10 s alone, up to 10000]
+    /// Iterations of each job, one to each opening barrier, 1 to 100000000. [default: what takes it 10 s alone, up to
+    /// 10000]
     #[arg(long, value_name = "N", value_parser = |s: &str| ITERATIONS.parse(s), allow_hyphen_values = true)]
     pub iterations: Option<u32>,
 

@@ -10,12 +10,12 @@ use cosched_rules::range::Range;
 
 const ITERATIONS: Range<u32> = Range::new(1, 100_000_000, "a whole number");
 
-/// Figures and tables of the papers: CSV, JSON, SVG and PNG, with the papers' numbers beside ours where their text has them.
+/// Figures and tables of the papers: CSV, JSON, SVG and PNG, with the papers' numbers beside ours where their text has
+/// them.
 #[derive(Args, Clone, Debug)]
 pub struct PaperArgs {
-    /// Which: thesis-3-2 to thesis-3-5, dusseau-3 to dusseau-13 (but 7), dusseau-readings, arpaci-3 to arpaci-5, zhang-fig3 to zhang-fig5, zhang-tab4,
-    /// zhang-tab5, or all; none with --page makes
-    /// the page of what is there.
+    /// Which: thesis-3-2 to thesis-3-5, dusseau-3 to dusseau-13 (but 7), dusseau-readings, arpaci-3 to arpaci-5,
+    /// zhang-fig3 to zhang-fig5, zhang-tab4, zhang-tab5, or all; none with --page makes the page of what is there.
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 
@@ -36,16 +36,16 @@ pub struct PaperArgs {
     pub runs: Runs,
 }
 
-/// Runs a model at every point of a grid. The file says `model = "bsp"`, in [fixed] flags with a value for all points, and in
-/// [grid] flags with lists of values.
+/// Runs a model at every point of a grid. The file says `model = "bsp"`, in [fixed] flags with a value for all points,
+/// and in [grid] flags with lists of values.
 #[derive(Args, Clone, Debug)]
 pub struct SweepArgs {
     /// The TOML file with the grid.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// The directory for results, points.jsonl and points.csv; it is made if it is not there. Points with a result in one of
-    /// its .jsonl files are not run again.
+    /// The directory for results, points.jsonl and points.csv; it is made if it is not there. Points with a result in
+    /// one of its .jsonl files are not run again.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 

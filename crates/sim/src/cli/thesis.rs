@@ -21,8 +21,8 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The Markov model of two jobs under the gate `always`, in closed form (thesis 3.1). Prints for each number of nodes the
-/// probability that so many run job B.
+/// The Markov model of two jobs under the gate `always`, in closed form (thesis 3.1). Prints for each number of nodes
+/// the probability that so many run job B.
 #[derive(Args, Clone, Debug)]
 pub struct MarkovArgs {
     /// N, nodes, with a CPU each, and processes of each job, 1 to 1000000.
@@ -69,8 +69,8 @@ pub struct DynamicArgs {
     #[arg(long, value_enum, value_name = "GATE", default_value = "epochs")]
     pub algorithm: Algorithm,
 
-    /// Instead of a gate, a preset as the kernel has it, with changes if need be: dcs-sb+gate=rate. A mean time slice is then as
-    /// long as its own, and its gate knows what the kernel's does.
+    /// Instead of a gate, a preset as the kernel has it, with changes if need be: dcs-sb+gate=rate. A mean time slice
+    /// is then as long as its own, and its gate knows what the kernel's does.
     #[arg(long, value_name = "PRESET", conflicts_with_all = ["algorithm", "h_cycles", "node_numbers"])]
     pub policy: Option<String>,
 
@@ -106,7 +106,8 @@ pub struct DynamicArgs {
     #[arg(long, value_name = "H", default_value = "-1000", value_parser = |s: &str| H_CYCLES.parse(s), allow_hyphen_values = true)]
     pub h_cycles: f64,
 
-    /// Epochs: with the number of the node that counted as low bits, as in the kernel; the thesis's simulation has none.
+    /// Epochs: with the number of the node that counted as low bits, as in the kernel; the thesis's simulation has
+    /// none.
     #[arg(long)]
     pub node_numbers: bool,
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a message does that comes: nothing, an interrupt that wakes its receiver, or one that boosts it (Zhang 2.4.1, 2.4.3).
+//! What a message does that comes: nothing, an interrupt that wakes its receiver, or one that boosts it (Zhang 2.4.1,
+//! 2.4.3).
 //!
-//! The network interface knows which process its CPU had at the last millisecond, and which processes sleep in a receive. It
-//! interrupts for a message that a sleeper waits for, and under demand-based coscheduling for one whose receiver does not
-//! run, as far as it knows.
+//! The network interface knows which process its CPU had at the last millisecond, and which processes sleep in a
+//! receive. It interrupts for a message that a sleeper waits for, and under demand-based coscheduling for one whose
+//! receiver does not run, as far as it knows.
 
 use super::gate::Stamp;
 use super::model::{Cluster, Event, INTERRUPTS};
@@ -55,7 +56,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Whether the gate allows a boost of `slot`, which waits for its CPU. Zhang's strategies have none: their gate is `always`.
+    /// Whether the gate allows a boost of `slot`, which waits for its CPU. Zhang's strategies have none: their gate is
+    /// `always`.
     pub(super) fn grants(&mut self, node: usize, slot: u32, now_ns: u64) -> bool {
         if !self.gates.is_empty() {
             self.settle(node, now_ns);

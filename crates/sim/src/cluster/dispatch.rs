@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who has the CPU: the first of the node's feedback queue (Zhang 2.3), or whoever is in the row whose turn it is (2.2).
+//! Who has the CPU: the first of the node's feedback queue (Zhang 2.3), or whoever is in the row whose turn it is
+//! (2.2).
 //!
-//! A row in which nobody is has no turn. At the end of a quantum all nodes go on to the next row, if there is another, and
-//! switch for as long as that takes them together. Until the next quantum a CPU idles whose process reads or writes, has done
-//! all or is not there; a job that gets its row in the midst of a turn of it waits for the next.
+//! A row in which nobody is has no turn. At the end of a quantum all nodes go on to the next row, if there is another,
+//! and switch for as long as that takes them together. Until the next quantum a CPU idles whose process reads or
+//! writes, has done all or is not there; a job that gets its row in the midst of a turn of it waits for the next.
 
 use super::model::{Cluster, Event, SWITCHES};
 use super::task::Step;
@@ -78,7 +79,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// The gate's accounts of the running process are brought up to now. True: it was boosted, for so long and no longer.
+    /// The gate's accounts of the running process are brought up to now. True: it was boosted, for so long and no
+    /// longer.
     pub(super) fn settle(&mut self, node: usize, now_ns: u64) -> bool {
         let Some(gate) = self.gates.get_mut(node) else { return false };
         let it = &mut self.cpus[node].node;

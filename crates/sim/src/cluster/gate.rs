@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the gates of `policies/` are to know of a CPU, kept beside Zhang's feedback queue, which still says who runs.
 //!
-//! A gate asks how far a task is ahead of the others on the fair clock of its CPU, what it has had of its share lately, when it
-//! was boosted last, and of which epoch its message is. The clock is that of [`Fair`], which is told whatever happens to the
-//! tasks and never asked for the next one. The rest is as `bpf/demand.bpf.h` has it, but for what the feedback queue does in its
-//! own way: boosts that were cut short are not resumed, and levels that fall take the place of the limit on boosts in a row.
+//! A gate asks how far a task is ahead of the others on the fair clock of its CPU, what it has had of its share lately,
+//! when it was boosted last, and of which epoch its message is. The clock is that of [`Fair`], which is told whatever
+//! happens to the tasks and never asked for the next one. The rest is as `bpf/demand.bpf.h` has it, but for what the
+//! feedback queue does in its own way: boosts that were cut short are not resumed, and levels that fall take the place
+//! of the limit on boosts in a row.
 
 use crate::local::{EFFECTIVE, Fair, LocalScheduler};
 use cosched_rules::intf::{FAIR_LEAST_SLICE_NS, cosched_demand, cosched_policy, cosched_share_clock, cosched_window};
@@ -182,8 +183,8 @@ impl Gate {
         granted
     }
 
-    /// Of those with a demand that was denied the fairest comes first: how far `slot` is ahead of the clock, in ns; none: it
-    /// was denied nothing.
+    /// Of those with a demand that was denied the fairest comes first: how far `slot` is ahead of the clock, in ns;
+    /// none: it was denied nothing.
     pub fn denied_lead_ns(&self, slot: u32) -> Option<i64> {
         self.tasks[slot as usize].denied.then(|| self.fair.lead_ns(slot))
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `sim cluster`: jobs come, wait for slots on as many nodes as they need, run beside others and go (Zhang 2000).
 //!
-//! Ten strategies: no coordination, gang scheduling, and what a process does that waits times what a message does that comes
-//! (Table 1). They are the presets of `policies/presets.toml` with what the paper leaves out taken away: see [`policy_of`].
+//! Ten strategies: no coordination, gang scheduling, and what a process does that waits times what a message does that
+//! comes (Table 1). They are the presets of `policies/presets.toml` with what the paper leaves out taken away: see
+//! [`policy_of`].
 
 mod arrivals;
 mod dispatch;
@@ -69,8 +70,8 @@ impl Setup {
         policy.gate != intf::cosched_gate_COSCHED_GATE_ALWAYS || policy.epochs != 0 || policy.residual_slice != 0
     }
 
-    /// Whether a process that waits leaves its CPU after a while. Programs poll their endpoints here, so who "spins before it
-    /// sleeps" spins.
+    /// Whether a process that waits leaves its CPU after a while. Programs poll their endpoints here, so who "spins
+    /// before it sleeps" spins.
     fn leaves_cpu(&self) -> bool {
         native::wait_parks(&self.policy)
     }
@@ -85,8 +86,8 @@ impl Setup {
     }
 }
 
-/// The preset `name` as the paper has it: without a gate, and with a fixed spin of `spin_ns` where the paper has the strategy.
-/// Presets that it has not, `implicit` and `cc`, keep their spin rules, which reckon with `costs`.
+/// The preset `name` as the paper has it: without a gate, and with a fixed spin of `spin_ns` where the paper has the
+/// strategy. Presets that it has not, `implicit` and `cc`, keep their spin rules, which reckon with `costs`.
 ///
 /// # Errors
 /// One line that has the names of all, if there is no such preset.
@@ -98,8 +99,8 @@ pub fn policy_of(name: &str, costs: &Costs, spin_ns: u64, quantum_ns: u64) -> Re
     Ok(cosched_policy { spin, spin_ns, gate, epochs: 0, residual_slice: 0, quantum_ns, ..preset })
 }
 
-/// The policy called `name`, a preset with changes if need be (`dcs-sb+gate=rate`), as the kernel has it: with its gate, its epochs
-/// and its own spin rule, which reckons with `costs`.
+/// The policy called `name`, a preset with changes if need be (`dcs-sb+gate=rate`), as the kernel has it: with its
+/// gate, its epochs and its own spin rule, which reckons with `costs`.
 ///
 /// # Errors
 /// One line, if the loader would refuse it.
@@ -132,8 +133,8 @@ pub struct Outcome {
     pub wait_s: f64,
     /// The rest.
     pub execution_s: f64,
-    /// The share of the CPUs' time that went to useful work while jobs came: computing, and for each exchange of messages as long
-    /// as it takes alone.
+    /// The share of the CPUs' time that went to useful work while jobs came: computing, and for each exchange of
+    /// messages as long as it takes alone.
     pub utilization: f64,
     /// Without the messages.
     pub compute: f64,
@@ -155,8 +156,8 @@ pub struct Outcome {
     pub events: u64,
 }
 
-/// Simulates a run with these jobs, of which there must be one at least, in the order in which they come. `seed` decides all
-/// else that is random.
+/// Simulates a run with these jobs, of which there must be one at least, in the order in which they come. `seed`
+/// decides all else that is random.
 pub fn simulate(setup: &Setup, jobs: &[JobSpec], seed: u64) -> Outcome {
     let mut queue = Queue::new(LANES);
     let mut model = Cluster::new(setup, jobs, seed);

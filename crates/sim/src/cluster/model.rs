@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model: nodes with processes of several jobs, which come, wait for slots, run and go.
 //!
-//! Who has a CPU is decided in [`dispatch`](super::dispatch), by Zhang's feedback queue or by the gang's rows; what its process
-//! does then, in [`steps`](super::steps); what a message does to its receiver, in [`arrivals`](super::arrivals); and what happens
-//! each millisecond, in [`ticks`](super::ticks).
+//! Who has a CPU is decided in [`dispatch`](super::dispatch), by Zhang's feedback queue or by the gang's rows; what its
+//! process does then, in [`steps`](super::steps); what a message does to its receiver, in
+//! [`arrivals`](super::arrivals); and what happens each millisecond, in [`ticks`](super::ticks).
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Where a job goes: to slots on as many nodes as it has processes, if there are so many (Zhang 2.2, 2.3).
 //!
-//! Each node has as many slots as the multiprogramming level says. Under gang scheduling a slot is a row of the Ousterhout
-//! matrix, and a job needs all its cells in one row: the first that has enough. Else any slot does, a job goes to the
-//! nodes that have most of them free, and of equals to the first. Who does not fit waits, and all behind him (FCFS).
+//! Each node has as many slots as the multiprogramming level says. Under gang scheduling a slot is a row of the
+//! Ousterhout matrix, and a job needs all its cells in one row: the first that has enough. Else any slot does, a job
+//! goes to the nodes that have most of them free, and of equals to the first. Who does not fit waits, and all behind
+//! him (FCFS).
 
 /// The slots of all nodes.
 #[derive(Clone, Debug)]
@@ -28,8 +29,8 @@ impl Slots {
         &self.taken[begin..begin + self.level as usize]
     }
 
-    /// Takes slots for a job of this size; `in_one_row`: all in the same. Returns the slots' places, which are the node times
-    /// the level plus the slot; none, if it has to wait.
+    /// Takes slots for a job of this size; `in_one_row`: all in the same. Returns the slots' places, which are the node
+    /// times the level plus the slot; none, if it has to wait.
     pub fn take(&mut self, size: u32, in_one_row: bool) -> Option<Vec<u32>> {
         let places = if in_one_row { self.in_one_row(size) } else { self.anywhere(size) }?;
         places.iter().for_each(|&place| self.taken[place as usize] = true);

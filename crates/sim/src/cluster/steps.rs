@@ -61,8 +61,9 @@ impl Cluster<'_> {
         self.wakes(node, slot, queue);
     }
 
-    /// To both neighbours, first to the one behind, who receives from this side first. The node's interface has one message at a
-    /// time on its way, be they of one process or of several (3.1: "the contention at the interface is modeled").
+    /// To both neighbours, first to the one behind, who receives from this side first. The node's interface has one
+    /// message at a time on its way, be they of one process or of several (3.1: "the contention at the interface is
+    /// modeled").
     pub(super) fn sends(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         let (place, now_ns) = (self.place_of(node, slot), queue.now_ns());
         let latency_ns = self.setup.costs.latency_ns;

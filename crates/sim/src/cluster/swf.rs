@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Traces of real clusters in the Standard Workload Format, version 2.2 (Chapin et al. 1999; Feitelson's Parallel Workloads
-//! Archive), with a sidecar that says what the jobs do, which no trace knows.
+//! Traces of real clusters in the Standard Workload Format, version 2.2 (Chapin et al. 1999; Feitelson's Parallel
+//! Workloads Archive), with a sidecar that says what the jobs do, which no trace knows.
 //!
-//! A line of a trace is a job: 18 numbers, -1 being what nobody knows; lines that begin with a semicolon are comments. Taken
-//! are the job's number (1), its submit time in s (2), its run time in s (4), its processors, allocated (5) or else
-//! requested (8), and its executable (14) for the sidecar. Jobs that never ran, with a run time or processors of 0 or -1,
-//! are left out and counted.
+//! A line of a trace is a job: 18 numbers, -1 being what nobody knows; lines that begin with a semicolon are comments.
+//! Taken are the job's number (1), its submit time in s (2), its run time in s (4), its processors, allocated (5) or
+//! else requested (8), and its executable (14) for the sidecar. Jobs that never ran, with a run time or processors of 0
+//! or -1, are left out and counted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -126,8 +126,8 @@ fn mix(place: &str, percent: Percent) -> Result<Mix> {
 /// Reads the trace at `path`, with what its jobs do from `mixes`; its times are multiplied by `scale`.
 ///
 /// # Errors
-/// One line that names the file, the line and the field, and what to do, if either file is not as it should be, or a job needs
-/// more than `nodes`.
+/// One line that names the file, the line and the field, and what to do, if either file is not as it should be, or a
+/// job needs more than `nodes`.
 pub fn read(path: &Path, mixes: Option<&Path>, scale: f64, nodes: u32) -> Result<Trace> {
     let name = path.display();
     let mixes = Mixes::read(mixes)?;

@@ -39,9 +39,9 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    /// Of `job`, with so many exchanges of messages of `latency_ns`: the rest follows from its mix (3.2). A job of one process has
-    /// nobody to communicate with, and one that does not communicate has iterations as long as its exchanges would be; either
-    /// does the rest alone, for as long in all.
+    /// Of `job`, with so many exchanges of messages of `latency_ns`: the rest follows from its mix (3.2). A job of one
+    /// process has nobody to communicate with, and one that does not communicate has iterations as long as its
+    /// exchanges would be; either does the rest alone, for as long in all.
     pub fn of(job: &JobSpec, exchanges: u32, latency_ns: u64) -> Iteration {
         let messages_ns = messages_alone_ns(job.size, exchanges, latency_ns).max(1.0);
         let exchange_ns = (messages_ns / f64::from(exchanges)).round() as u64;
@@ -54,11 +54,11 @@ impl Iteration {
 
 /// How long the exchanges of an iteration take a job that is alone.
 ///
-/// Two processes send each other one message at once. Of more, all but the ends have two to send, of which the second leaves
-/// a latency after the first: the interface is busy for two latencies an exchange. After the last of them a process goes on when it
-/// has what the others sent, while its own second message is under way. It waits for the first of the one neighbour and the
-/// second of the other, and from a process there and back that is three latencies in two iterations: so the last takes one
-/// and a half.
+/// Two processes send each other one message at once. Of more, all but the ends have two to send, of which the second
+/// leaves a latency after the first: the interface is busy for two latencies an exchange. After the last of them a
+/// process goes on when it has what the others sent, while its own second message is under way. It waits for the first
+/// of the one neighbour and the second of the other, and from a process there and back that is three latencies in two
+/// iterations: so the last takes one and a half.
 fn messages_alone_ns(size: u32, exchanges: u32, latency_ns: u64) -> f64 {
     let latencies = if size > 2 { 2.0 * f64::from(exchanges) - 0.5 } else { f64::from(exchanges) };
     latencies * latency_ns as f64
@@ -118,8 +118,8 @@ impl Task {
         }
     }
 
-    /// A time that differs from process to process and iteration to iteration by the skew: uniform from 1 - s / 2 to 1 + s / 2
-    /// times `mean_ns`; s is at most 2.
+    /// A time that differs from process to process and iteration to iteration by the skew: uniform from 1 - s / 2 to 1
+    /// + s / 2 times `mean_ns`; s is at most 2.
     pub fn skewed_ns(&mut self, mean_ns: f64, skew: f64) -> u64 {
         (mean_ns * (1.0 + skew * (self.random.unit() - 0.5))).round() as u64
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What happens each millisecond: the scheduler looks, and before it the periodic boost (Zhang 2.4.4). And what a process
-//! does that yields, since it boosts by the same choice (2.4.2).
+//! What happens each millisecond: the scheduler looks, and before it the periodic boost (Zhang 2.4.4). And what a
+//! process does that yields, since it boosts by the same choice (2.4.2).
 //!
-//! The choice is that of `policies/boost_choice.h`. The running process is among its candidates, as the one that the round
-//! begins with; if it is the choice, nothing happens. Whoever is boosted by the clock runs at once, whatever the level of the one
-//! that runs; whoever is boosted by an interrupt or a yield is first of the highest level, and runs if that is a higher one.
+//! The choice is that of `policies/boost_choice.h`. The running process is among its candidates, as the one that the
+//! round begins with; if it is the choice, nothing happens. Whoever is boosted by the clock runs at once, whatever the
+//! level of the one that runs; whoever is boosted by an interrupt or a yield is first of the highest level, and runs if
+//! that is a higher one.
 
 use super::model::{Cluster, Event, SECONDS, TICKS};
 use crate::engine::Queue;
@@ -63,8 +64,8 @@ impl Cluster<'_> {
         self.cpus[node].node.local.update(running);
     }
 
-    /// Whom the policy's choice puts first, of those who could run on a node where `running` does; `itself`: it may be the
-    /// choice. And at how many it looked for that.
+    /// Whom the policy's choice puts first, of those who could run on a node where `running` does; `itself`: it may be
+    /// the choice. And at how many it looked for that.
     fn choice(&self, node: usize, running: u32, itself: bool) -> (Option<u32>, u64) {
         let (level, choice) = (self.setup.level, self.setup.policy.choice);
         let mut looked = 0;
@@ -85,8 +86,8 @@ impl Cluster<'_> {
         (chosen, looked)
     }
 
-    /// The running process drops below the lowest, and somebody else comes to be first. It spins on; the next millisecond has
-    /// the other run. Returns what that takes, in ns.
+    /// The running process drops below the lowest, and somebody else comes to be first. It spins on; the next
+    /// millisecond has the other run. Returns what that takes, in ns.
     pub(super) fn yields(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) -> u64 {
         let (chosen, looked) = self.choice(node, slot, false);
         let local = &mut self.cpus[node].node.local;

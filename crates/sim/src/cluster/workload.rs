@@ -2,9 +2,9 @@
 //! Which jobs come, and when: Zhang's workloads (3.2, Table 2), with arrivals and execution times from hyper-Erlang
 //! distributions of common order.
 //!
-//! The paper draws these from a characterization of a supercomputer at Livermore whose numbers are in another work. Ours are
-//! [`ARRIVALS`], [`EXECUTIONS`] and [`SIZES`], once for all: a squared coefficient of variation of 3 for the times between
-//! arrivals and of 1.76 for execution times, and sizes that are powers of two.
+//! The paper draws these from a characterization of a supercomputer at Livermore whose numbers are in another work.
+//! Ours are [`ARRIVALS`], [`EXECUTIONS`] and [`SIZES`], once for all: a squared coefficient of variation of 3 for the
+//! times between arrivals and of 1.76 for execution times, and sizes that are powers of two.
 
 use std::fmt;
 use std::str::FromStr;

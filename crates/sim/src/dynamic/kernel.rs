@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a gate is to know under a preset as the kernel has it (`bpf/demand.bpf.h`), where both processes of a node can always run.
+//! What a gate is to know under a preset as the kernel has it (`bpf/demand.bpf.h`), where both processes of a node can
+//! always run.
 //!
-//! Spontaneous switches end time slices here, so the policy's own slice is as long as the mean of those, and every time is
-//! taken in its unit: an h of -60 ms with slices of 20 ms lets a process run ahead by three of them. How long a boost
-//! lasts is no part of the model: it ends with the time slice.
+//! Spontaneous switches end time slices here, so the policy's own slice is as long as the mean of those, and every time
+//! is taken in its unit: an h of -60 ms with slices of 20 ms lets a process run ahead by three of them. How long a
+//! boost lasts is no part of the model: it ends with the time slice.
 
 use super::{CYCLE_NS, Node};
 use cosched_rules::intf::{FAIR_WAIT_NS, cosched_demand, cosched_policy, cosched_window};

@@ -2,8 +2,8 @@
 //! The kernel's fair order (`policies/fair.h`, `bpf/fair.bpf.h`) for tasks of equal weight, in one group.
 //!
 //! The queue is ordered by where tasks stood when their slice began. A task that is preempted keeps its place and the
-//! rest of its slice. Slices end at ticks, of 1 ms unless said otherwise. A parked task stays in the order, and runs when
-//! there is no other (`bpf/park.bpf.h`).
+//! rest of its slice. Slices end at ticks, of 1 ms unless said otherwise. A parked task stays in the order, and runs
+//! when there is no other (`bpf/park.bpf.h`).
 
 mod standing;
 
@@ -121,7 +121,8 @@ impl Fair {
         self.enqueue(slot);
     }
 
-    /// Puts `slot`, which is in the queue, before all others. `slice_ns`: for a slice of that length, else for what is left.
+    /// Puts `slot`, which is in the queue, before all others. `slice_ns`: for a slice of that length, else for what is
+    /// left.
     pub fn boost(&mut self, slot: Slot, slice_ns: Option<u64>) {
         if let Some(slice_ns) = slice_ns {
             self.begin_slice(slot);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Zhang's multi-level feedback queue (2.3): 60 levels, quanta of 20 ms on level 59 to 200 ms on level 0.
 //!
-//! A task whose quantum is over goes down by one level; one that wakes goes to the head of level 59; and every second all
-//! go to level 59. The scheduler looks every millisecond, so nobody is preempted before the next one. Between the two ends
-//! that the paper names the quanta are those of Solaris.
+//! A task whose quantum is over goes down by one level; one that wakes goes to the head of level 59; and every second
+//! all go to level 59. The scheduler looks every millisecond, so nobody is preempted before the next one. Between the
+//! two ends that the paper names the quanta are those of Solaris.
 
 use super::levels::Levels;
 use super::{LocalScheduler, Slot, svr4};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Local schedulers: which of its tasks a CPU runs next when nothing else says so.
 //!
-//! Each CPU has one of its own, over the tasks in its slots. A scheduler keeps the tasks that are runnable and do not run;
-//! the node tells it whatever happens to them, takes the next from it and asks it whether that should be now.
+//! Each CPU has one of its own, over the tasks in its slots. A scheduler keeps the tasks that are runnable and do not
+//! run; the node tells it whatever happens to them, takes the next from it and asks it whether that should be now.
 
 mod fair;
 mod feedback;
@@ -30,8 +30,8 @@ pub trait LocalScheduler {
     /// `slot` runs no more: it sleeps, or is done.
     fn sleep(&mut self, slot: Slot);
 
-    /// A message has come for `slot`, which slept: it is to run and handle it. `urgent`: before all others, which is the
-    /// kernel's priority of Dusseau 3.3.
+    /// A message has come for `slot`, which slept: it is to run and handle it. `urgent`: before all others, which is
+    /// the kernel's priority of Dusseau 3.3.
     fn wake(&mut self, slot: Slot, urgent: bool);
 
     /// `slot`, which was woken and runs, has got what it slept for: it goes on with a task's own priority. It is queued,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Figures 3 to 5 of Arpaci-Dusseau: slowdowns by the time that processes spin. Their curves are not in the text; what it says
-//! of them is.
+//! Figures 3 to 5 of Arpaci-Dusseau: slowdowns by the time that processes spin. Their curves are not in the text; what
+//! it says of them is.
 
 use super::cells::{self, Cell, Machine, Ran, bulk_synchronous, continuous, slowdowns};
 use super::figure::{Claim, Figure};
@@ -44,8 +44,8 @@ fn ns(us: f64) -> u64 {
     (us * 1000.0) as u64
 }
 
-/// With this spin at reads, and at barriers 2L + 2W: the last to come may have to be switched to, and so may the root. The
-/// paper has the derivation elsewhere ([3] there).
+/// With this spin at reads, and at barriers 2L + 2W: the last to come may have to be switched to, and so may the root.
+/// The paper has the derivation elsewhere ([3] there).
 fn with_spin(mut setup: Setup, switch_us: f64, spin_us: f64) -> Setup {
     (setup.wait, setup.wakeup, setup.costs.spin_ns) = (WaitRule::Fixed, Wakeup::Charged, ns(spin_us));
     Readings::NONE.apply(&mut setup);
@@ -83,7 +83,8 @@ fn reads(ran: &[Ran], switch_us: f64, series: &str, x: f64) -> f64 {
     find(ran, switch_us, series, x).successful(0).unwrap_or(0.0)
 }
 
-/// The shortest spin, in us, with which the share of reads that succeed is beyond the middle of those at two other spins.
+/// The shortest spin, in us, with which the share of reads that succeed is beyond the middle of those at two other
+/// spins.
 fn step(ran: &[Ran], switch_us: f64, series: &str, between: [f64; 2]) -> f64 {
     let [low, high] = between.map(|spin_us| reads(ran, switch_us, series, spin_us));
     let found = spins(switch_us).into_iter().find(|&spin| reads(ran, switch_us, series, spin) > (low + high) / 2.0);

@@ -16,8 +16,8 @@ const US: f64 = 1_000.0;
 
 /// A job's length alone, in ns (Dusseau 3.4), unless that takes more iterations than asked for.
 const ALONE_NS: f64 = 10e9;
-/// The same of a job that communicates all the time. The paper's are 20 s long; these are as long as it takes for results
-/// to stay where they are.
+/// The same of a job that communicates all the time. The paper's are 20 s long; these are as long as it takes for
+/// results to stay where they are.
 const CONTINUOUS_ALONE_NS: f64 = 3e9;
 
 /// The machine that most figures have: L = 10 us, CS = 200 us.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Figures 3, 5, 6 and 8 to 12 of Dusseau 1996: slowdowns by granularity and imbalance. Their bars are not in the text; what
-//! it says of them is.
+//! Figures 3, 5, 6 and 8 to 12 of Dusseau 1996: slowdowns by granularity and imbalance. Their bars are not in the text;
+//! what it says of them is.
 
 use super::cells::{self, Cell, MACHINE, Ran, bulk_synchronous, slowdowns, worst};
 use super::figure::{Claim, Figure};
@@ -48,8 +48,8 @@ fn graphs(wait: WaitRule, how: &How, change: &dyn Fn(&mut Setup)) -> Vec<Cell> {
 
 fn unchanged(_: &mut Setup) {}
 
-/// Nobody comes back first there: processes find together "only ... when the newly unblocked process is the only runnable
-/// process" (7.2).
+/// Nobody comes back first there: processes find together "only ... when the newly unblocked process is the only
+/// runnable process" (7.2).
 fn round_robin(setup: &mut Setup) {
     (setup.scheduler, setup.by_tick) = (Scheduler::RoundRobin(10_000_000), false);
 }
@@ -127,7 +127,8 @@ pub fn figure_3(how: &How) -> Figure {
             worst(&ran, |cell| granularity_us(cell) == 5_000.0 && cell.x >= 1.0 && in_tables(cell)),
         ),
         Claim::at_least(
-            "the least slowdown of g = 100 us: coscheduling \"strictly superior ... regardless of the load-imbalance\" (4.1)",
+            "the least slowdown of g = 100 us: coscheduling \"strictly superior ... regardless of the load-imbalance\" \
+             (4.1)",
             1.0,
             least(&ran, |cell| granularity_us(cell) < 200.0),
         ),

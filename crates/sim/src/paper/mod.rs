@@ -115,7 +115,8 @@ pub fn run(args: &PaperArgs) -> Result<ExitCode> {
 /// Those of the `known` figures that `names` ask for. Makes the directory for them.
 ///
 /// # Errors
-/// One line, if a name is unknown, if there is none and no page is asked for either, or if the directory cannot be made.
+/// One line, if a name is unknown, if there is none and no page is asked for either, or if the directory cannot be
+/// made.
 pub(super) fn asked<'k>(names: &[String], known: &[&'k str], out: &Path, page: Option<&Path>) -> Result<Vec<&'k str>> {
     let list = known.join(", ");
     if let Some(name) = names.iter().find(|name| *name != "all" && !known.contains(&name.as_str())) {

@@ -8,10 +8,11 @@ use super::figure::{Claim, Figure, Series, number};
 
 const HEAD: &str = "# The papers' results, and ours
 
-This page is generated: `make reproduction` runs every figure and writes it, with its pictures and their numbers as CSV and JSON.
-Papers' numbers are those of their text and tables; the points of their graphs are not in the text that we have. An error is what
-ours is off, as a share of the paper's number; on the right side of a bound it is 0. What each model is made of, and how what the papers
-leave open is read, is in [simulator.md](simulator.md). No parameter was fitted to a cell.
+This page is generated: `make reproduction` runs every figure and writes it, with its pictures and their numbers as CSV
+and JSON. Papers' numbers are those of their text and tables; the points of their graphs are not in the text that we
+have. An error is what ours is off, as a share of the paper's number; on the right side of a bound it is 0. What each
+model is made of, and how what the papers leave open is read, is in [simulator.md](simulator.md). No parameter was
+fitted to a cell.
 
 A claim is a number in a paper's text, and a cell one in its tables. A figure holds if all of them are within 25% here.
 ";
@@ -22,7 +23,8 @@ const CLOSE: f64 = 0.25;
 /// The page. `pictures` is where the pictures are, as seen from it.
 pub fn page(figures: &[Figure], pictures: &str) -> String {
     let mut text = String::from(HEAD);
-    text += "\n| | | claims | farthest off | cells | median error | largest | within 25% |\n|---|---|---|---|---|---|---|---|\n";
+    text += "\n| | | claims | farthest off | cells | median error | largest | within 25% \
+        |\n|---|---|---|---|---|---|---|---|\n";
     for figure in figures {
         let Figure { name, title, claims, .. } = figure;
         let farthest = claims.iter().map(Claim::error).fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });

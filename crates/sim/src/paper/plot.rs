@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Figures as pictures: SVG, and PNG for what cannot show that.
 //!
-//! Curves are ours, with their confidence intervals; circles are the paper's numbers. Both axes of the picture are linear,
-//! and what is logarithmic is the number on them: so one kind of chart does for all.
+//! Curves are ours, with their confidence intervals; circles are the paper's numbers. Both axes of the picture are
+//! linear, and what is logarithmic is the number on them: so one kind of chart does for all.
 
 use anyhow::{Result, anyhow};
 use plotters::chart::{ChartBuilder, ChartContext, SeriesLabelPosition};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Figures 3 to 5 of Zhang 2000: response times by load, workload and skew. Their curves and bars are not in the text; what
-//! it says of them is.
+//! Figures 3 to 5 of Zhang 2000: response times by load, workload and skew. Their curves and bars are not in the text;
+//! what it says of them is.
 
 use super::figure::{Claim, Figure, Point, Series};
 use super::zhang_cells::{Cell, LOAD, Ran, STRATEGIES, made, row, run};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The cells of Zhang's figures and tables: a strategy, a workload and a machine, run several times with the same jobs for all.
+//! The cells of Zhang's figures and tables: a strategy, a workload and a machine, run several times with the same jobs
+//! for all.
 
 use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
@@ -30,8 +31,8 @@ pub const LOAD: f64 = 0.8;
 /// How many jobs come, and how long they take alone in the mean, in s: as many as can be simulated. The paper's take
 /// hours.
 pub const JOBS: u32 = 100;
-/// Exchanges of messages in an iteration. With one, jobs that communicate have an I/O of 15 us every 300 us, for which the CPU
-/// switches for 200 us, and all strategies but the gang are lost; from 8 on it changes little.
+/// Exchanges of messages in an iteration. With one, jobs that communicate have an I/O of 15 us every 300 us, for which
+/// the CPU switches for 200 us, and all strategies but the gang are lost; from 8 on it changes little.
 const EXCHANGES: u32 = 8;
 const EXECUTION_S: f64 = 1.0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Tables 4 and 5 of Zhang 2000: response times by the multiprogramming level, and by what switches and interrupts cost. The
-//! rows of Table 5 were held back until they had been predicted.
+//! Tables 4 and 5 of Zhang 2000: response times by the multiprogramming level, and by what switches and interrupts
+//! cost. The rows of Table 5 were held back until they had been predicted.
 
 use super::figure::{Claim, Figure};
 use super::zhang_cells::{Cell, LOAD, Ran, STRATEGIES, made, row, run};
@@ -8,8 +8,8 @@ use super::{How, axis};
 
 /// Workload and level of the columns of Table 4.
 pub const COLUMNS: [(u8, u32); 5] = [(2, 5), (4, 5), (4, 16), (5, 5), (5, 16)];
-/// Table 4, in the order of [`STRATEGIES`]: the response time over that with a level of 2, less 1; none where the paper has a
-/// dash.
+/// Table 4, in the order of [`STRATEGIES`]: the response time over that with a level of 2, less 1; none where the paper
+/// has a dash.
 pub const TABLE_4: [[Option<f64>; 5]; 10] = [
     [Some(0.30), Some(0.37), None, Some(15.44), None],
     [Some(-0.25), Some(-0.20), Some(-0.34), Some(-0.30), Some(-0.41)],
@@ -78,8 +78,8 @@ const OVERHEADS: [(&str, [Option<f64>; 2]); 6] = [
     ("GS", [Some(0.896), Some(0.977)]),
 ];
 
-/// What switches and interrupts cost: columns are 200 and 50, 100 and 25, 100 and 50 us; of the gang, quanta of 200, 100 and
-/// 100 ms with switches of 2, 1 and 2 ms.
+/// What switches and interrupts cost: columns are 200 and 50, 100 and 25, 100 and 50 us; of the gang, quanta of 200,
+/// 100 and 100 ms with switches of 2, 1 and 2 ms.
 pub(super) fn table_5(how: &How) -> Figure {
     let cells = |name: &str| {
         let preset = STRATEGIES.iter().find(|(it, _)| *it == name).expect("it is a strategy").1;

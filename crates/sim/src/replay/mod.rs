@@ -2,14 +2,14 @@
 //! `sim replay`: the two-node scenarios of the bench by the simulator, at the costs that were measured there, beside what was
 //! measured: the bridge between simulator and kernel.
 //!
-//! What is taken from the measurement is how fast the pair is that has both nodes to itself, and what the calibration found. A
-//! round trip of two that spin is 4o + 2L. On one machine L is the calibration's, and o is what is left; between two machines,
-//! where the calibration knows the loopback only, o is the calibration's and L is left. If both sleep a round trip takes longer by two
-//! wake-ups of idle CPUs; W, of a CPU that somebody keeps busy, is the calibration's. Nothing else is taken, and
-//! nothing is fitted.
+//! What is taken from the measurement is how fast the pair is that has both nodes to itself, and what the calibration
+//! found. A round trip of two that spin is 4o + 2L. On one machine L is the calibration's, and o is what is left;
+//! between two machines, where the calibration knows the loopback only, o is the calibration's and L is left. If both
+//! sleep a round trip takes longer by two wake-ups of idle CPUs; W, of a CPU that somebody keeps busy, is the
+//! calibration's. Nothing else is taken, and nothing is fitted.
 //!
-//! EEVDF is no policy of ours. It stands here as `local` with slices of one tick: what EEVDF's own slice, shorter than a tick,
-//! comes to. Other schedulers are left out.
+//! EEVDF is no policy of ours. It stands here as `local` with slices of one tick: what EEVDF's own slice, shorter than
+//! a tick, comes to. Other schedulers are left out.
 
 mod summary;
 mod view;

@@ -154,7 +154,8 @@ impl Summary {
         })
     }
 
-    /// Round trips per second of the pair that has both nodes to itself, which only communicates; none, if that was not measured.
+    /// Round trips per second of the pair that has both nodes to itself, which only communicates; none, if that was not
+    /// measured.
     pub fn alone_per_s(&self, receiver: Receiver) -> Option<f64> {
         let case = |case: &Case| {
             let Scenario { receiver: its, jobs, competitors, compute_us } = case.scenario;
@@ -163,8 +164,8 @@ impl Summary {
         self.cases().into_iter().find(case).map(|case| case.round_trips_per_s.median).filter(|rate| *rate > 0.0)
     }
 
-    /// What was measured, the jobs of a scenario together, in the order of the file. Without what the model has not: several
-    /// threads, and jobs of different grains.
+    /// What was measured, the jobs of a scenario together, in the order of the file. Without what the model has not:
+    /// several threads, and jobs of different grains.
     pub fn cases(&self) -> Vec<Case> {
         let mut cases: Vec<Case> = Vec::new();
         let mut index = 0;

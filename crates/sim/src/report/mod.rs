@@ -13,8 +13,8 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::cli::Model;
 
-/// What this thread has used so far: other than the clock, it does not go while somebody else has the CPU, and sweeps have
-/// one thread for each of their points.
+/// What this thread has used so far: other than the clock, it does not go while somebody else has the CPU, and sweeps
+/// have one thread for each of their points.
 fn cpu_seconds() -> Result<f64> {
     let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
     Ok(used.tv_sec() as f64 + used.tv_nsec() as f64 / 1e9)

@@ -7,14 +7,15 @@ use crate::paper::figure::{Figure, Series, number};
 
 const HEAD: &str = "# What to expect at your size
 
-This page is generated: `make scale` runs every load in the simulator and writes it, with its pictures and their numbers as CSV and JSON.
-The model is `sim shared` ([simulator.md](simulator.md#shared)): the C functions of `policies/` that run in the kernel, on as many nodes as one
-likes. `sim replay` says how near that model is to a kernel on two nodes.
+This page is generated: `make scale` runs every load in the simulator and writes it, with its pictures and their numbers
+as CSV and JSON. The model is `sim shared` ([simulator.md](simulator.md#shared)): the C functions of `policies/` that
+run in the kernel, on as many nodes as one likes. `sim replay` says how near that model is to a kernel on two nodes.
 
-What runs, unless a figure says otherwise: two parallel jobs with a process on each node, and two competitors on each node that only compute. A process
-computes for 5 ms, 10% more or less than others, and exchanges messages with both neighbours on a ring; in the graphs on the right all of a
-job meet after that, in log2 of the nodes rounds, as in a barrier or a small reduction. L = 20 us, o = 5 us, W = 10 us; ticks of 4 ms, on
-each node at another time; slices of 20 ms. Processes poll. A slowdown of 1 is what a job would have at its fair share of all nodes at the same time,
+What runs, unless a figure says otherwise: two parallel jobs with a process on each node, and two competitors on each
+node that only compute. A process computes for 5 ms, 10% more or less than others, and exchanges messages with both
+neighbours on a ring; in the graphs on the right all of a job meet after that, in log2 of the nodes rounds, as in a
+barrier or a small reduction. L = 20 us, o = 5 us, W = 10 us; ticks of 4 ms, on each node at another time; slices of 20
+ms. Processes poll. A slowdown of 1 is what a job would have at its fair share of all nodes at the same time,
 undisturbed: with four tasks on a node a slowdown of 1 is four times as long as alone.
 ";
 

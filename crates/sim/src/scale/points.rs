@@ -54,8 +54,8 @@ impl Ran {
     }
 }
 
-/// For how long a run is measured, and how long it runs before, in ns: less on more nodes, of which each run has as many
-/// samples as many runs of few.
+/// For how long a run is measured, and how long it runs before, in ns: less on more nodes, of which each run has as
+/// many samples as many runs of few.
 fn lengths_ns(nodes: u32) -> (u64, u64) {
     match nodes {
         0..=256 => (8000 * MS, 1000 * MS),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! On which CPU of its node a task is (`bpf/enqueue.bpf.h`, `bpf/dispatch.bpf.h`, `bpf/balance.bpf.h`).
 //!
-//! Each CPU has a queue of its own, and a task waits for its turn there. It moves in three cases. Two leave no CPU idle while a task
-//! of its node is runnable: one that wakes goes to an idle CPU, if its own is busy; and a CPU that has nobody left takes the first of
-//! another's queue. And now and then a busy CPU takes one from a busier one's. A task takes its distance to the fair clock along (`enter_order`). What its fair share was of the time that it waited in the other queue stays due, and what it
-//! was of the time that it slept there is not counted, as in the kernel (`become_runnable` in `bpf/switch.bpf.h`).
+//! Each CPU has a queue of its own, and a task waits for its turn there. It moves in three cases. Two leave no CPU idle
+//! while a task of its node is runnable: one that wakes goes to an idle CPU, if its own is busy; and a CPU that has
+//! nobody left takes the first of another's queue. And now and then a busy CPU takes one from a busier one's. A task
+//! takes its distance to the fair clock along (`enter_order`). What its fair share was of the time that it waited in
+//! the other queue stays due, and what it was of the time that it slept there is not counted, as in the kernel
+//! (`become_runnable` in `bpf/switch.bpf.h`).
 
 use std::ops::Range;
 
@@ -27,8 +29,8 @@ impl Shared<'_> {
         (1..=cpus).map(move |i| first + (on - first + i) % cpus)
     }
 
-    /// The tasks of a node begin, in this order, on these CPUs: as evenly as they can be, and processes of one job on different
-    /// ones, where those who start them put them.
+    /// The tasks of a node begin, in this order, on these CPUs: as evenly as they can be, and processes of one job on
+    /// different ones, where those who start them put them.
     pub(super) fn deal(&mut self, cpus: Range<u32>, order: &[u32]) {
         let has_rank = |slot: u32| slot < self.setup.jobs * self.setup.ranks;
         let mut dealt: Vec<Vec<u32>> = cpus.clone().map(|_| Vec::new()).collect();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a message does that comes: the demand to run its receiver, and the gate that says when that is fair (`bpf/demand.bpf.h`).
+//! What a message does that comes: the demand to run its receiver, and the gate that says when that is fair
+//! (`bpf/demand.bpf.h`).
 
 use super::beat::is_beat;
 use super::is_gang;

@@ -4,13 +4,14 @@
 /// What is exchanged in an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// One message goes to and fro between the processes 2i and 2i + 1, as in the demo: one of them waits while the other
-    /// computes. Whoever has an odd number begins with the wait. It takes an even number of processes.
+    /// One message goes to and fro between the processes 2i and 2i + 1, as in the demo: one of them waits while the
+    /// other computes. Whoever has an odd number begins with the wait. It takes an even number of processes.
     Token,
     /// All send to both neighbours on a ring and receive from both.
     Ring,
-    /// And then all meet, by dissemination: in round k each sends to the process 2^k further on, and receives from that 2^k
-    /// behind, until 2^k is their number. That is a barrier or a small reduction, as message-passing libraries do them.
+    /// And then all meet, by dissemination: in round k each sends to the process 2^k further on, and receives from that
+    /// 2^k behind, until 2^k is their number. That is a barrier or a small reduction, as message-passing libraries do
+    /// them.
     Meeting,
 }
 
@@ -73,8 +74,8 @@ impl Program {
         }
     }
 
-    /// What a process of a job with so many computes in an iteration when all is even, in ns, each message taking `overhead_ns`
-    /// to send and as much to receive.
+    /// What a process of a job with so many computes in an iteration when all is even, in ns, each message taking
+    /// `overhead_ns` to send and as much to receive.
     pub fn work_ns(&self, processes: u32, overhead_ns: u64) -> u64 {
         let messages = match self.pattern {
             _ if processes < 2 => 0,

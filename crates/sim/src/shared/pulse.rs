@@ -74,8 +74,8 @@ impl Shared<'_> {
         true
     }
 
-    /// Whether the running `slot` has polled in vain for longer than its spin time, as far as looks tell. If so it is to
-    /// leave, and under spin-yield somebody is boosted.
+    /// Whether the running `slot` has polled in vain for longer than its spin time, as far as looks tell. If so it is
+    /// to leave, and under spin-yield somebody is boosted.
     fn finds_waiting(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
         let (policy, wanted) = (self.policy(on), self.cpus[on].node.local.is_wanted());
         let task = self.task(on, slot);

@@ -167,12 +167,14 @@ impl Task {
         }
     }
 
-    /// Whether somebody waits for it to run: it has a message that it has not read, or was stopped before it answered one.
+    /// Whether somebody waits for it to run: it has a message that it has not read, or was stopped before it answered
+    /// one.
     pub fn has_demand(&self) -> bool {
         self.owes || self.unread > 0
     }
 
-    /// Whether it is stopped at `now_ns` with a question in its hands: TCP knows that for some 40 ms (`bpf/endpoints.bpf.h`).
+    /// Whether it is stopped at `now_ns` with a question in its hands: TCP knows that for some 40 ms
+    /// (`bpf/endpoints.bpf.h`).
     pub fn is_asked(&self, now_ns: u64) -> bool {
         self.asked_ns.is_some_and(|asked_ns| now_ns - asked_ns < ACK_NS)
     }

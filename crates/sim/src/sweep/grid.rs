@@ -51,11 +51,12 @@ struct Line {
 /// A flag with a value; no text of one that is off.
 type Flag = (String, Option<String>);
 
-/// Reads the file at `path`, and takes all its points apart before any is run. The last flag by name goes round fastest.
+/// Reads the file at `path`, and takes all its points apart before any is run. The last flag by name goes round
+/// fastest.
 ///
 /// # Errors
-/// One line that names the file, the line in it and what to do, if it is no such file or a point would be refused on the
-/// command line.
+/// One line that names the file, the line in it and what to do, if it is no such file or a point would be refused on
+/// the command line.
 pub fn points(path: &Path) -> Result<Vec<Point>> {
     let name = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("{name}: it cannot be read"))?;

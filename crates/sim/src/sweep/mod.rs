@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `sim sweep`: a model at every point of a grid, on all CPUs, and on many machines by shards.
 //!
-//! Points that have a result in the directory are not run again, so a sweep that was killed goes on where it was, and one that has
-//! all its shards' files only makes their CSV.
+//! Points that have a result in the directory are not run again, so a sweep that was killed goes on where it was, and
+//! one that has all its shards' files only makes their CSV.
 
 mod grid;
 mod store;
@@ -22,8 +22,8 @@ use super::report;
 /// Runs the points that have no result yet, and writes the CSV of all that have one.
 ///
 /// # Errors
-/// One line for a file that is not as it should be, in which case nothing is run or written, or for results that cannot be
-/// read or written.
+/// One line for a file that is not as it should be, in which case nothing is run or written, or for results that cannot
+/// be read or written.
 pub fn run(args: &SweepArgs) -> Result<ExitCode> {
     let points = grid::points(&args.file)?;
     let dir = &args.out;

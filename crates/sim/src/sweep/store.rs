@@ -109,7 +109,8 @@ fn fields(prefix: &str, value: &Value, fields_of: &mut Vec<(String, String)>) {
     }
 }
 
-/// The points that have a result as CSV, in their order: a column for each flag, then one for each field of the results.
+/// The points that have a result as CSV, in their order: a column for each flag, then one for each field of the
+/// results.
 pub fn csv(points: &[Point], results: &BTreeMap<Key, Value>) -> String {
     let mut flags: Vec<&String> = points.iter().flat_map(|point| point.args.keys()).collect();
     flags.sort();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A task moves to another CPU of its node (`enter_order` in `bpf/fair.bpf.h`): each CPU has a clock of its own, so what
-//! counts is how far the task was from that which it leaves.
+//! A task moves to another CPU of its node (`enter_order` in `bpf/fair.bpf.h`): each CPU has a clock of its own, so
+//! what counts is how far the task was from that which it leaves.
 
 use super::{Fair, NEW, Task};
 use crate::local::Slot;
