@@ -1,11 +1,11 @@
 #!/bin/bash
 # A real-time task that wakes each millisecond beside 5,000 busy threads on its CPU is late by what one switch takes,
-# however many threads there are: at most by four times as much as under EEVDF in the same boot (49 to 68 and 25 to 40 us
-# at 4 ns an instruction). And with 5,000 threads on one CPU the scheduler stays for a minute, and each of them runs.
+# however many threads there are: at most by four times as much as under EEVDF in the same boot (49 to 68 and 25 to 40
+# us at 4 ns an instruction). And with 5,000 threads on one CPU the scheduler stays for a minute, and each of them runs.
 . "$(dirname -- "$0")/../case.sh"
 
-# latest: how late a task of real-time priority is at most in 3 s, us: the median of three times. Now and then it is late
-# by 300 us, which was not traced.
+# latest: how late a task of real-time priority is at most in 3 s, us: the median of three times. Once it was late by
+# 310 us, which was not traced.
 latest() {
 	for _ in 1 2 3; do
 		LD_LIBRARY_PATH=$RT/usr/lib/x86_64-linux-gnu "$RT/usr/bin/cyclictest" --quiet --policy fifo --priority 80 \
