@@ -52,9 +52,9 @@ static void describe_demand(struct cosched_demand *demand, struct task_ctx *tctx
 	demand->node_epoch = cctx->epoch;
 	demand->node_quiet = !cctx->curr_talks;
 	if (policy->gate == COSCHED_GATE_AUTO) {
-		struct cosched_window window = tctx->window;
+		struct cosched_window window;
 
-		cosched_window_add(&window, policy, now, 0, due_share(tctx, now));
+		present_window(&window, tctx, now);
 		demand->cpu_ns = window.cpu_ns;
 		demand->fair_ns = window.fair_ns;
 	}

@@ -47,7 +47,8 @@ static bool may_lead(struct task_ctx *tctx, u64 now)
 /* May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? */
 static bool row_preempts(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	return has_row(cctx) && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p) && may_lead(tctx, scx_bpf_now());
+	return has_row(cctx) && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p) &&
+	       may_lead(tctx, scx_bpf_now());
 }
 
 /* @p runs on @cctx's CPU. */

@@ -77,15 +77,19 @@ static u64 due_share(const struct task_ctx *tctx, u64 now)
 			     tctx->effective);
 }
 
-/*
- * How much more than its fair share @tctx has run of late, in ns (window.h). Changes nothing. A global function: it is
- * verified once.
- */
+/* What the window of @tctx is at @now (window.h). Changes nothing. */
+static void present_window(struct cosched_window *window, const struct task_ctx *tctx, u64 now)
+{
+	*window = tctx->window;
+	cosched_window_add(window, current_policy(), now, 0, due_share(tctx, now));
+}
+
+/* How much more than its fair share @tctx has run of late, in ns. A global function: it is verified once. */
 __noinline s64 surplus_of(struct task_ctx *tctx __arg_nonnull, u64 now)
 {
-	struct cosched_window window = tctx->window;
+	struct cosched_window window;
 
-	cosched_window_add(&window, current_policy(), now, 0, due_share(tctx, now));
+	present_window(&window, tctx, now);
 	return window.cpu_ns - window.fair_ns;
 }
 
@@ -98,7 +102,7 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
 	const struct cosched_policy *policy = current_policy();
 	struct cosched_job_stats *stats;
 
-	if (policy->gate == COSCHED_GATE_AUTO || policy->arrival == COSCHED_ARRIVAL_BEAT)
+	if (policy->gate == COSCHED_GATE_AUTO || is_beat())
 		cosched_window_add(&tctx->window, policy, scx_bpf_now(), cpu_ns, fair_ns);
 	tctx->unposted_cpu_ns += cpu_ns;
 	tctx->unposted_fair_ns += fair_ns;

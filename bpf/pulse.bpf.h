@@ -95,7 +95,7 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 	return turn_ns && (!look_ns || turn_ns < look_ns) ? turn_ns : look_ns;
 }
 
-/* Has the timer of @cpu, on which this runs, run out in @next_ns. */
+/* Sets the timer of @cctx's CPU, on which this runs, to run out in @next_ns. */
 static void set_pulse(struct cpu_ctx *cctx, struct pulse *pulse, u64 next_ns)
 {
 	if (!bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))

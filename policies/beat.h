@@ -59,7 +59,7 @@
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
 #define BEAT_LEAK		2048		/* by 1 / so much of a turn it goes back in each */
 #define BEAT_LEAD_TURNS		8		/* further ahead of the fair order a job wins no turn */
-#define BEAT_SURPLUS_TURNS	4		/* nor does a task go first that has had so much more than its share of late */
+#define BEAT_SURPLUS_TURNS	4		/* nor does a task go first with so much more than its share of late */
 #define BEAT_HOLDS		4		/* by 1 / so much of a turn a job that is astray holds the CPU */
 #define BEAT_FOLLOW_TURNS	3		/* it may be ahead of the running task by so much */
 #define BEAT_REST_RANK		(1ULL << 15)	/* of those that do not communicate: a draw of half of theta */

@@ -4,8 +4,9 @@
 //!
 //! The unit of time is the scheduler cycle, and rates are per cycle. A node leaves what it runs after an exponential
 //! time, and sends messages at exponential intervals, each to one of the other processes of its job, all alike; a
-//! message arrives at once. A process that is not running lags or leads the one that is by the time that both have run
-//! since the start, r in thesis 3.2. What is reported is for how much of the time so many nodes ran job B.
+//! message arrives at once. A waiting process lags or leads the running process by the difference of the times that
+//! both have run since the start, r in thesis 3.2. What is reported is for how much of the time so many nodes ran job
+//! B.
 //!
 //! Under a preset as the kernel has it the gate is told what the kernel would tell it, a mean time slice being as long
 //! as the policy's: see [`kernel`].

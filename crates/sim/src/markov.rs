@@ -39,7 +39,7 @@ pub fn steady_state(nodes: u32, a: Rates, b: Rates) -> Result<Vec<Scaled>, Strin
     }
     let n = nodes as usize;
     let mut states = vec![Scaled::ZERO; n + 1];
-    // Whoever is never left keeps all nodes.
+    // A job that is never left keeps all nodes.
     if b.switches == 0.0 {
         states[n] = Scaled::ONE;
         return Ok(states);

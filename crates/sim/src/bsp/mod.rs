@@ -62,7 +62,7 @@ pub struct Setup {
     pub costs: Costs,
     /// How a process waits.
     pub wait: WaitRule,
-    /// Who has the CPU.
+    /// Which process has the CPU.
     pub scheduler: Scheduler,
     /// SVR4 and round robin: whether a process that left its CPU in the present tick comes back before its equals.
     pub by_tick: bool,

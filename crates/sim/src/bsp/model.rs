@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model: bulk-synchronous jobs on nodes with local schedulers (Dusseau 3).
 //!
-//! A message for a process that runs is handled at once and costs nothing. For one that waits for its CPU it is kept
-//! until then. One that sleeps is woken to handle it, before all others on its CPU; if it still has not got what it
-//! waits for, it sleeps again, else it has its own priority again and the local scheduler says who goes on (3.3).
+//! A running process handles a message at once, and that costs nothing. A message for a process that waits for its CPU
+//! is kept until the process runs. A message for a sleeping process wakes it, and the process handles the message
+//! before all others on its CPU run. If its wait is not over then, the process sleeps again. Else it has its own
+//! priority again, and the local scheduler says which process goes on (3.3).
 
 use super::process::{Barrier, Process};
 use super::{Setup, Wakeup};
@@ -125,7 +126,7 @@ impl<'a, S: LocalScheduler + Clone> Bsp<'a, S> {
         self.process_on(node as usize, job)
     }
 
-    /// The CPU is free: whoever is next has it.
+    /// The CPU is free: the next process has it.
     pub(super) fn next(&mut self, node: usize, queue: &mut Queue<Event>) {
         let (it, switch_ns) = (&mut self.nodes[node], self.setup.costs.switch_ns);
         // "Waking a process on a message arrival" may take W there too, whoever ran last (Arpaci-Dusseau 4; 3.3 of an

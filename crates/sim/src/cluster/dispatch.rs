@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who has the CPU: the first of the node's feedback queue (Zhang 2.3), or whoever is in the row whose turn it is
-//! (2.2).
+//! Which process has the CPU: the first of the node's feedback queue (Zhang 2.3), or the process in the row whose turn
+//! it is (2.2).
 //!
-//! A row in which nobody is has no turn. At the end of a quantum all nodes go on to the next row, if there is another,
+//! An empty row has no turn. At the end of a quantum all nodes go on to the next row, if there is another,
 //! and switch for as long as that takes them together. Until the next quantum a CPU idles whose process reads or
 //! writes, has done all or is not there; a job that gets its row in the midst of a turn of it waits for the next.
 
@@ -65,7 +65,7 @@ impl Cluster<'_> {
         self.next(node, queue);
     }
 
-    /// The CPU is free: whoever is next has it.
+    /// The CPU is free: the next process has it.
     pub(super) fn next(&mut self, node: usize, queue: &mut Queue<Event>) {
         let (it, switch_ns) = (&mut self.cpus[node].node, self.setup.costs.switch_ns);
         let timer = it.take_next(queue.now_ns(), switch_ns);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model: nodes with processes of several jobs, which come, wait for slots, run and go.
 //!
-//! Who has a CPU is decided in [`dispatch`](super::dispatch), by Zhang's feedback queue or by the gang's rows; what its
-//! process does then, in [`steps`](super::steps); what a message does to its receiver, in
-//! [`arrivals`](super::arrivals); and what happens each millisecond, in [`ticks`](super::ticks).
+//! [`dispatch`](super::dispatch) decides which process has a CPU, by Zhang's feedback queue or by the gang's rows.
+//! [`steps`](super::steps) has what the process does then, [`arrivals`](super::arrivals) what a message does to its
+//! receiver, and [`ticks`](super::ticks) what happens each millisecond.
 
 use std::collections::VecDeque;
 
@@ -175,7 +175,7 @@ impl<'a> Cluster<'a> {
         self.admit(queue);
     }
 
-    /// Whoever has come first gets slots, as long as there are enough.
+    /// The job that came first gets slots, as long as there are enough.
     fn admit(&mut self, queue: &mut Queue<Event>) {
         while let Some(&job) = self.waiting.front() {
             let size = self.jobs[job as usize].spec.size;

@@ -2,10 +2,10 @@
 //! What happens each millisecond: the scheduler looks, and before it the periodic boost (Zhang 2.4.4). And what a
 //! process does that yields, since it boosts by the same choice (2.4.2).
 //!
-//! The choice is that of `policies/boost_choice.h`. The running process is among its candidates, as the one that the
-//! round begins with; if it is the choice, nothing happens. Whoever is boosted by the clock runs at once, whatever the
-//! level of the one that runs; whoever is boosted by an interrupt or a yield is first of the highest level, and runs if
-//! that is a higher one.
+//! The choice is that of `policies/boost_choice.h`. The round begins with the running process. If the choice falls on
+//! that process, nothing happens. A process that the clock boosts runs at once, whatever the level of the running
+//! process. A process that an interrupt or a yield boosts becomes the first of the highest level, and runs at once if
+//! the running process has a lower level.
 
 use super::model::{Cluster, Event, SECONDS, TICKS};
 use crate::engine::Queue;

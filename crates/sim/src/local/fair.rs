@@ -132,7 +132,8 @@ impl Fair {
         self.goes_first(slot);
     }
 
-    /// `slot`, which is in the queue, goes behind everybody until [`unpark`](Self::unpark), or until nobody else is there.
+    /// `slot`, which is in the queue, goes behind everybody until [`unpark`](Self::unpark), or until nobody else is
+    /// there.
     pub fn park(&mut self, slot: Slot) {
         self.queue.retain(|&other| other != slot);
         self.tasks[slot as usize].parked = true;

@@ -51,7 +51,8 @@ impl Feedback {
         u64::from(self.tasks[slot as usize].ticks_left) * TICK_NS
     }
 
-    /// `slot`, which runs, goes to the level below that of the lowest in the queue, if there is one: what a yield does (2.4.2).
+    /// `slot`, which runs, goes to the level below that of the lowest in the queue, if there is one: what a yield does
+    /// (2.4.2).
     pub fn drop_below_all(&mut self, slot: Slot) {
         if let Some(lowest) = self.queue.bottom() {
             self.set(slot, lowest.saturating_sub(1));

@@ -34,8 +34,8 @@ pub trait LocalScheduler {
     /// the kernel's priority of Dusseau 3.3.
     fn wake(&mut self, slot: Slot, urgent: bool);
 
-    /// `slot`, which was woken and runs, has got what it slept for: it goes on with a task's own priority. It is queued,
-    /// and [`pick`](Self::pick) says who goes on.
+    /// `slot`, which was woken and runs, has got what it slept for: it goes on with a task's own priority. It is
+    /// queued, and [`pick`](Self::pick) says who goes on.
     fn unblock(&mut self, slot: Slot);
 
     /// `slot` has to make way before its time is over: it is queued again.

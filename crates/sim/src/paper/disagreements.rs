@@ -21,8 +21,8 @@ const PERIODIC_BOOST: &str = "PB and PB-SY are behind SB wherever there are mess
     and 0.05 idle; under SB 0.28, 0.21, 0.15 and 0.38, and 0.05 are interrupts and queues, which may fall into any of \
     these. So PB spins where SB sleeps. A process that is boosted has 1 ms, 0.2 of it for the switch; it makes an \
     exchange or two, waits for a neighbour that does not run, and spins until the next millisecond; and where all of a \
-    node wait, there is nobody to boost. PB is first only if neighbours run together for several exchanges in a row, \
-    and nothing in the text's choice (2.4.4) makes them.";
+    node wait, there is no process to boost. PB is first only if neighbours run together for several exchanges in a \
+    row, and nothing in the text's choice (2.4.4) makes them.";
 
 const INTERFACE: &str = "The text has no contention in the network, but \"the contention at the interface is modeled\" \
     (3.1). Before this was read so that a node has one message on its way at a time, and an interface sent any number \
@@ -31,30 +31,30 @@ const INTERFACE: &str = "The text has no contention in the network, but \"the co
     that it can be.";
 
 const TRIED: &str = "Tried for PB, before interfaces sent one message at a time, in two runs of WL5 at 0.8 (PB: \
-    response 29.8 s, utilization 0.36; SB: 11.2 s, 0.59). When and whom a boost preempts: at the next millisecond as \
-    2.4.4 has it, 33.5 s, and WL4 12.7 s instead of 7.4; only who is of a lower level, as 2.3 has it, 487 s, with \
-    which PB is as bad as Local; only who is inside a receive, 30.9 s; only who has spun there for longer than a \
-    message takes, 31.3 s; and a choice that falls on the running process raises it, 29.9 s. All nodes' milliseconds \
-    at the same time: 30.2 s, SB 11.3 s. Jobs on the first nodes, on the fullest, or in one row where there is one: PB \
-    29.1 to 32.9 s, SB 12.1 to 15.5 s. Exchanges in an iteration, 1, 2, 4, 8 and 32: PB 72, 45, 33, 30 and 26 s, SB \
-    23, 16, -, 11 and 10 s. None of them has PB before SB.";
+    response 29.8 s, utilization 0.36; SB: 11.2 s, 0.59). When a boost preempts, and which process: at the next \
+    millisecond as 2.4.4 has it, 33.5 s, and WL4 12.7 s instead of 7.4; only one of a lower level, as 2.3 has it, 487 \
+    s, with which PB is as bad as Local; only one inside a receive, 30.9 s; only one that has spun there for longer \
+    than a message takes, 31.3 s; and a choice that falls on the running process raises it, 29.9 s. All nodes' \
+    milliseconds at the same time: 30.2 s, SB 11.3 s. Jobs on the first nodes, on the fullest, or in one row where \
+    there is one: PB 29.1 to 32.9 s, SB 12.1 to 15.5 s. Exchanges in an iteration, 1, 2, 4, 8 and 32: PB 72, 45, 33, \
+    30 and 26 s, SB 23, 16, -, 11 and 10 s. None of them has PB before SB.";
 
 const TOO_BAD: &str = "Local and DCS do far worse than the paper's. What Local makes of a CPU follows from two numbers \
-    of the text: who spins keeps it for a quantum of 20 to 40 ms (2.3), and what he can do before he waits for a \
-    neighbour is an exchange, of J4 some ms (3.2), so a tenth of the CPU or so is useful; of J5 an exchange takes less \
-    than half a ms. Under DCS the interrupt puts a receiver first in the queue, and he runs when the quantum of one of \
-    the highest level, who spins, is over. Clocks that tick together made Local a quarter better, no more. What has \
-    the paper's meet is not in its text.";
+    of the text: a spinning process keeps it for a quantum of 20 to 40 ms (2.3), and what a process can do before it \
+    waits for a neighbour is an exchange, of J4 some ms (3.2), so a tenth of the CPU or so is useful; of J5 an \
+    exchange takes less than half a ms. Under DCS the interrupt puts a receiver first in the queue. It runs when the \
+    quantum of a spinning process of the highest level is over. Clocks that tick together made Local a quarter better, \
+    no more. What has the paper's meet is not in its text.";
 
 const EXCHANGES: &str = "What one iteration consists of is not in the text. With one exchange of messages in it, J5 \
     reads or writes for some 25 us each 460 us and each time switches for 200 us, which has SB and PB lose to GS on \
     WL5 (15.0 and 43 s, 11.6); with 8 SB does not (6.6, 13.4 and 12.1 s), and 40 are much the same (6.7, 11.0 and 11.7 \
     s). 8 was taken, for all cells alike, and a load of 0.8, which the text does not say either.";
 
-const TAB4: &str = "What is farthest off are the rows of who spins: somebody does at any time with a level of 5, and \
-    with a level of 2 one of two sleeps for its disk now and then while the other has the CPU. WL2 changes by 0.3 \
-    under SB, DCS-SB and PB-SB and not by 0.7: at a load of 0.8 nobody waits long for a slot even with a level of 2. \
-    With two runs of 100 jobs the intervals of these cells are wider than what they differ by.";
+const TAB4: &str = "What is farthest off are the rows of the rules that spin: a process spins at any time with a level \
+    of 5, and with a level of 2 one of two sleeps for its disk now and then while the other has the CPU. WL2 changes \
+    by 0.3 under SB, DCS-SB and PB-SB and not by 0.7: at a load of 0.8 no job waits long for a slot even with a level \
+    of 2. With two runs of 100 jobs the intervals of these cells are wider than what they differ by.";
 
 const STREAM: &str = "The paper says neither its load nor how long its streams of jobs are, and both decide these \
     cells: where jobs come faster than a level of 2 serves them, the queue and with it what a higher level gains grow \

@@ -17,7 +17,7 @@ fitted to a cell.
 A claim is a number in a paper's text, and a cell one in its tables. A figure holds if all of them are within 25% here.
 ";
 
-/// How far off is still as the paper has it.
+/// A number that is off by no more than this is as the paper has it.
 const CLOSE: f64 = 0.25;
 
 /// The page. `pictures` is where the pictures are, as seen from it.
@@ -28,8 +28,8 @@ pub fn page(figures: &[Figure], pictures: &str) -> String {
     for figure in figures {
         let Figure { name, title, claims, .. } = figure;
         let farthest = claims.iter().map(Claim::error).fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
-        let verdict = verdict(figure);
         let errors = figure.errors();
+        let verdict = verdict(&errors, claims);
         let (median, largest) = match errors.last() {
             Some(last) => (unsigned(errors[errors.len() / 2]), unsigned(*last)),
             None => (String::new(), String::new()),
@@ -48,13 +48,13 @@ pub fn page(figures: &[Figure], pictures: &str) -> String {
     figures.iter().fold(text, |text, figure| text + &section(figure, pictures))
 }
 
-/// Whether the figure holds, or how much of it does.
-fn verdict(figure: &Figure) -> String {
-    let claims = figure.claims.iter().map(|claim| claim.error().abs());
-    let errors: Vec<f64> = figure.errors().into_iter().chain(claims).collect();
-    match errors.iter().filter(|error| **error <= CLOSE).count() {
-        close if close == errors.len() => "holds".into(),
-        close => format!("{close} of {} hold", errors.len()),
+/// Whether a figure with these errors in its cells, and with these claims, holds, or how much of it does.
+fn verdict(cells: &[f64], claims: &[Claim]) -> String {
+    let errors = cells.iter().copied().chain(claims.iter().map(|claim| claim.error().abs()));
+    let all = cells.len() + claims.len();
+    match errors.filter(|error| *error <= CLOSE).count() {
+        close if close == all => "holds".into(),
+        close => format!("{close} of {all} hold"),
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `sim replay`: the two-node scenarios of the bench by the simulator, at the costs that were measured there, beside what was
-//! measured: the bridge between simulator and kernel.
+//! `sim replay`: the two-node scenarios of the bench by the simulator, at the costs that were measured there, beside
+//! what was measured: the bridge between simulator and kernel.
 //!
 //! What is taken from the measurement is how fast the pair is that has both nodes to itself, and what the calibration
 //! found. A round trip of two that spin is 4o + 2L. On one machine L is the calibration's, and o is what is left;

@@ -19,7 +19,7 @@ use cosched_rules::native;
 
 /// How often a busy CPU looks for a busier one, at the average (`bpf/balance.bpf.h`).
 const BALANCE_INTERVAL_NS: u64 = 100_000_000;
-/// Who has been taken is left where he is for so long.
+/// A task that was taken stays where it is for so long.
 const STAY_NS: u64 = 500_000_000;
 
 impl Shared<'_> {
@@ -170,7 +170,7 @@ mod tests {
         cpu.node.local.nr_runnable() == runnable && cpu.node.local.queue().len() as u32 + has_cpu == runnable
     }
 
-    /// Who competes computes and does nothing else, whoever preempts it and when.
+    /// A competitor computes and does nothing else, whatever preempts it and when.
     fn competes(task: &Task) -> bool {
         task.talks || (task.step == Step::Compute && task.left_ns == NEVER_NS)
     }

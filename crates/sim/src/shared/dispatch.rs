@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who has the CPU: what `bpf/switch.bpf.h`, `bpf/dispatch.bpf.h` and `bpf/enqueue.bpf.h` do together.
+//! Which task has the CPU: what `bpf/switch.bpf.h`, `bpf/dispatch.bpf.h` and `bpf/enqueue.bpf.h` do together.
 
 use super::is_gang;
 use super::model::{Cpu, Event, SWITCHES, Shared};
@@ -61,8 +61,8 @@ impl Shared<'_> {
         }
     }
 
-    /// `slot`, which runs, leaves its CPU: to the queue, or to sleep if it spins before that, since nobody waits for one that
-    /// does (`bpf/waits.bpf.h`).
+    /// `slot`, which runs, leaves its CPU: to the queue, or to sleep if it spins before that, since nobody waits for
+    /// one that does (`bpf/waits.bpf.h`).
     pub(super) fn stops(&mut self, on: usize, slot: u32, how: Leaves, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
         self.settle(on, now_ns);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model: nodes with one CPU or several, on which processes of several jobs and competitors take turns.
 //!
-//! Who has a CPU is decided in [`dispatch`](super::dispatch), and on which one a task is in [`cpus`](super::cpus); what
-//! a message does that comes, in [`demand`](super::demand); what ticks and timers do, in [`pulse`](super::pulse); and
-//! what a process does while it runs, in [`steps`](super::steps).
+//! [`dispatch`](super::dispatch) decides which task has a CPU, and [`cpus`](super::cpus) on which CPU a task is.
+//! [`demand`](super::demand) has what an arriving message does, [`pulse`](super::pulse) what ticks and timers do, and
+//! [`steps`](super::steps) what a process does while it runs.
 
 use super::beat::{self, Beat, is_beat};
 use super::program::Pattern;

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// One message goes to and fro between the processes 2i and 2i + 1, as in the demo: one of them waits while the
-    /// other computes. Whoever has an odd number begins with the wait. It takes an even number of processes.
+    /// other computes. A process with an odd number begins with the wait. It takes an even number of processes.
     Token,
     /// All send to both neighbours on a ring and receive from both.
     Ring,

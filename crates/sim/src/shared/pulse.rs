@@ -104,8 +104,8 @@ impl Shared<'_> {
         blocks && !has_rest && task.wait == Wait::Polls && !task.progressed
     }
 
-    /// `slot`, which is in the queue again, lets the others go first if it was to: until its message comes, or until they
-    /// have had their turn. False: it was not, or has its message.
+    /// `slot`, which is in the queue again, lets the others go first if it was to: until its message comes, or until
+    /// they have had their turn. False: it was not, or has its message.
     pub(super) fn leaves_to_others(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
         let yields = self.policy(on).wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD;
         let place = self.place_of(on, slot);

@@ -29,8 +29,8 @@ impl Fair {
         Standing { lead_ns, used_ns, slice_ns, runnable }
     }
 
-    /// `slot` comes from another CPU, with its distance to the clock but for the credit beyond one slice, and with what is left of
-    /// its slice. It is queued if it was runnable.
+    /// `slot` comes from another CPU, with its distance to the clock but for the credit beyond one slice, and with what
+    /// is left of its slice. It is queued if it was runnable.
     pub fn join(&mut self, slot: Slot, standing: Standing) {
         let Standing { lead_ns, used_ns, slice_ns, runnable } = standing;
         self.tasks[slot as usize] = Task { used_ns, slice_ns, ..NEW };
