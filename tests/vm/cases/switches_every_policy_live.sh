@@ -4,18 +4,28 @@
 # the same one.
 . "$(dirname -- "$0")/../case.sh"
 
-# set_policy EXPECTED ARG...: what is in force afterwards has the EXPECTED fields
+# set_policy EXPECTED ARG...: what is in force afterwards is to have the EXPECTED fields: "all_were_set" looks
+sets=()
 set_policy() {
 	local expected=$1
 	shift
 	scx_cosched policy set "$@" --json >"$tmp/set"
 	echo "$SECONDS s: $*"
-	jq -e "contains($expected)" "$tmp/set" >/dev/null || fail "policy set $*: $(cat "$tmp/set")"
+	sets+=("{said: \"$*\", expected: $expected, set: $(<"$tmp/set")}")
+	sleep 0.5
+}
+
+# all_were_set N: of N switches, each. jq takes longer to start than a switch takes, so it is started once.
+all_were_set() {
+	local IFS=,
+	is "${#sets[@]}" "$1" "switches:"
+	jq -n -e "[${sets[*]}] | all(.expected as \$expected | .set | contains(\$expected))" >/dev/null ||
+		fail "not all were set: ${sets[*]}"
 }
 
 start
 scx_cosched policy show --json >"$tmp/first"
-talk 8000 tcp4/spin tcp6/block udp4/poll dgram/block
+talk 8000 tcp4/spin/5 tcp6/block/5 udp4/block/50 udp4/poll/5 udp6/epoll/50 stream/spin/50 dgram/block/5
 for cpu in 0 1; do hog taskset -c $cpu; done
 sleep 2
 before=$(cat /sys/kernel/sched_ext/enable_seq)
@@ -43,6 +53,7 @@ for slice in 1000 100000; do
 done
 set_policy "$(cat "$tmp/first")" dcs-sb
 quiet
+all_were_set $((${#presets[@]} + 16))
 
 is "$(cat /sys/kernel/sched_ext/enable_seq)" "$before" "enable_seq is"
 is "$(cat /sys/kernel/sched_ext/nr_rejected)" 0 "tasks rejected:"
