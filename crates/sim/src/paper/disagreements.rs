@@ -31,13 +31,13 @@ const INTERFACE: &str = "The text has no contention in the network, but \"the co
     that it can be.";
 
 const TRIED: &str = "Tried for PB, before interfaces sent one message at a time, in two runs of WL5 at 0.8 (PB: \
-    response 29.8 s, utilization 0.36; SB: 11.2 s, 0.59). When a boost preempts, and which process: at the next \
-    millisecond as 2.4.4 has it, 33.5 s, and WL4 12.7 s instead of 7.4; only one of a lower level, as 2.3 has it, 487 \
-    s, with which PB is as bad as Local; only one inside a receive, 30.9 s; only one that has spun there for longer \
-    than a message takes, 31.3 s; and a choice that falls on the running process raises it, 29.9 s. All nodes' \
-    milliseconds at the same time: 30.2 s, SB 11.3 s. Jobs on the first nodes, on the fullest, or in one row where \
-    there is one: PB 29.1 to 32.9 s, SB 12.1 to 15.5 s. Exchanges in an iteration, 1, 2, 4, 8 and 32: PB 72, 45, 33, \
-    30 and 26 s, SB 23, 16, -, 11 and 10 s. None of them has PB before SB.";
+    response 29.8 s, utilization 0.36; SB: 11.2 s, 0.59). When a boost preempts, and which processes: at the next \
+    millisecond as 2.4.4 has it, 33.5 s, and WL4 12.7 s instead of 7.4; processes of a lower level alone, as 2.3 has \
+    it, 487 s, with which PB is as bad as Local; processes inside a receive alone, 30.9 s; processes that have spun \
+    inside one for longer than a message takes, 31.3 s; and a choice that falls on the running process raises it, 29.9 \
+    s. All nodes' milliseconds at the same time: 30.2 s, SB 11.3 s. Jobs on the first nodes, on the fullest, or in one \
+    row where there is one: PB 29.1 to 32.9 s, SB 12.1 to 15.5 s. Exchanges in an iteration, 1, 2, 4, 8 and 32: PB 72, \
+    45, 33, 30 and 26 s, SB 23, 16, -, 11 and 10 s. None of them has PB before SB.";
 
 const TOO_BAD: &str = "Local and DCS do far worse than the paper's. What Local makes of a CPU follows from two numbers \
     of the text: a spinning process keeps it for a quantum of 20 to 40 ms (2.3), and what a process can do before it \
