@@ -8,7 +8,6 @@
 
 enum {
 	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* at the average: always the same would have one CPU come first for ever */
-	STAY_NS			= 500 * 1000 * 1000,	/* a task that was taken stays for so long: others have their turn */
 	BALANCE_QUEUES		= 4,	/* that one look goes through: those of tasks that may not move are as long as others */
 };
 
@@ -123,39 +122,22 @@ static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev
 	return is_to_even_out(&move, newcomer.effective) ? move.to : prev_cpu;
 }
 
-/*
- * May @tctx, which waits on @cctx's CPU, leave it by now? The task that has been there for longest goes first, so that
- * all change sides equally often. It waits for the running task to go first, but only for as long again.
- */
-static bool has_stayed(const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
-{
-	s64 since_ns = now - tctx->stays_until;
-
-	return since_ns >= STAY_NS || (since_ns >= 0 && (s64)(tctx->stays_until - cctx->curr_stays_until) <= 0);
-}
-
 /* Takes a task that waits on the CPU @move->from, and that is to move. A global function, as above. */
 __noinline int pull_from(struct move_plan *move __arg_nonnull)
 {
-	struct cpu_ctx *cctx = cpu_ctx_of(move->from);
 	u64 now = scx_bpf_now();
 	struct task_struct *p;
 	u32 looked = count_from_nought();
 
-	if (!cctx)
-		return false;
 	bpf_for_each(scx_dsq, p, queue_id(move->from, QUEUE_FREE), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
 		if (looked++ >= MAX_LOOKS)
 			break;
-		if (!tctx || !has_stayed(tctx, cctx, now))
-			continue;
-		if (is_migration_disabled(p) || !bpf_cpumask_test_cpu(move->to, p->cpus_ptr) ||
+		if (!tctx || is_migration_disabled(p) || !bpf_cpumask_test_cpu(move->to, p->cpus_ptr) ||
 		    is_held(p, tctx, move->to, now) || !is_to_move(tctx->order_group, tctx->weight, move))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
-			tctx->stays_until = now + STAY_NS;
 			count(COSCHED_COUNTER_pulls);
 			return true;
 		}

@@ -26,7 +26,6 @@ struct cpu_ctx {
 	u32 messages;		/* that arrived for it. Not an exact count: it changes when there is one */
 	u32 curr_kthread;
 	u32 curr_boosted;	/* it runs because of a boost */
-	u64 curr_stays_until;	/* task_ctx.stays_until */
 	u32 curr_talks;		/* messages have arrived for it, some time or other */
 	u32 curr_has_turn;	/* gang, beat: it is of the row or job that had its turn when this CPU last looked for work */
 	u32 curr_slot;		/* beat: 1 + the index of its job's slot here (beat.bpf.h); 0: none */

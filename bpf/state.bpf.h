@@ -135,7 +135,6 @@ struct task_ctx {
 	u64 queued_at;		/* when it was last put into a queue */
 	u64 look_at;		/* its place among those that are parked or set aside: when its CPU has looked at it, or will */
 	u32 queue;		/* enum queue: that it waits in; NR_QUEUES: it has run since */
-	u64 stays_until;	/* no busy CPU takes it before (balance.bpf.h) */
 	u64 shed_at;		/* when it woke and looked for a less busy CPU last */
 	u64 shed_ran_ns;	/* sum_exec_runtime then */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */

@@ -148,7 +148,6 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	note_position(cctx, tctx, key, now);
 	cctx->curr_kthread = is_kthread(p);
-	cctx->curr_stays_until = tctx->stays_until;
 	cctx->curr_talks = tctx->endpoints[0] != 0;
 	note_turn(p, tctx, cctx, cpu);
 	set_phase(tctx, PHASE_RUNS);

@@ -12,12 +12,11 @@ in_band() {
 }
 
 # even NAME EXPECTED: in the long run each hog has so many per cent of a CPU. One that stays where it is never gets there.
-# Which of them is alone on its CPU is chance, and now and then for seconds: three had 60, 66 and 72% of 40 s, once.
 even() {
 	local i at_first began=${EPOCHREALTIME/./}
 	ran "${hogs[@]}"
 	at_first=("${times[@]}")
-	for _ in {1..12}; do
+	for _ in {1..4}; do
 		sleep 10
 		ran "${hogs[@]}"
 		shares=()
