@@ -15,6 +15,9 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 
 	if (tctx && is_held_now(p, tctx, prev_cpu))
 		return prev_cpu;
+	/* Whoever runs on another CPU than the waker's has promised nothing. */
+	if (tctx)
+		tctx->woken_sync = (wake_flags & SCX_WAKE_SYNC) && bpf_get_smp_processor_id() == prev_cpu;
 	/*
 	 * Without SCX_WAKE_SYNC, which would put @p behind a waker that promises to sleep, with a CPU idle: pipes and
 	 * sockets promise it at every write, and a stream of messages then runs on one CPU.

@@ -282,11 +282,21 @@ static u64 running_key(const struct cpu_ctx *cctx, u64 now)
 	return cctx->curr_key + fair_vtime(ran_ns << FAIR_WEIGHT_SHIFT, cctx->curr_effective);
 }
 
-/* Does the fair order have @tctx, which wakes on @cpu, run instead of the running task? */
-static bool preempts(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
+/*
+ * Does the fair order have @tctx, which wakes on @cpu, run instead of the running task? A task that has woken it, and
+ * promised to sleep, has a moment to do so, until the next tick at most.
+ */
+static bool preempts(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	return cctx->curr_effective && !cctx->curr_kthread &&
-	       fair_preempts(running_key(cctx, scx_bpf_now()) - tctx->key, root_weight(cpu), cctx->nr_runnable);
+	u64 now = scx_bpf_now();
+
+	if (!cctx->curr_effective || cctx->curr_kthread ||
+	    !fair_preempts(running_key(cctx, now) - tctx->key, root_weight(cpu), cctx->nr_runnable))
+		return false;
+	if (!tctx->woken_sync || fair_has_had_time(now - cctx->curr_since))
+		return true;
+	cctx->preempt_at_tick = 1;
+	return false;
 }
 
 #endif

@@ -144,6 +144,7 @@ struct task_ctx {
 	u32 held;		/* set aside: the furthest group upwards that is kept from running (aside.bpf.h) */
 	u32 newborn;		/* has not been runnable yet */
 	u32 newcomer;		/* has not run yet since it came to order_cpu */
+	u32 woken_sync;		/* the task that woke it, on the CPU where it waits, promised to sleep */
 
 	/* Not yet posted to the job's account (jobs.bpf.h). */
 	u64 unposted_cpu_ns;

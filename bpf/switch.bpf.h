@@ -98,6 +98,7 @@ static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 	tctx->pending = 0;
 	tctx->owes = 0;
 	tctx->woken = 0;
+	tctx->woken_sync = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
 	tctx->leaves = 0;

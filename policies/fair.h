@@ -41,6 +41,7 @@
 #define FAIR_ROUND_NS		1000000000ULL	/* in which all have had a slice */
 #define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter one, or rest of one, is not worth a switch */
 #define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
+#define FAIR_SYNC_NS		1000000ULL	/* a task that promises to sleep soon has so long for it */
 #define FAIR_PRESENCE_NS	32000000ULL	/* in which a group's presence on a CPU is half forgotten */
 #define FAIR_HOLD_NS		1000000000ULL	/* the longest period of a limit */
 #define FAIR_MEAN_SHIFT		10		/* without the fraction, often noted means would forget faster */
@@ -337,6 +338,16 @@ static inline s64 fair_lead_ns(s64 lead, u64 sum, u32 nr)
 static inline int fair_preempts(s64 ahead, u64 sum, u32 nr)
 {
 	return fair_lead_ns(ahead, sum, nr) > (s64)FAIR_WAKE_MARGIN_NS;
+}
+
+/*
+ * Has the running task, which has run for @ran_ns at a stretch, had the time to sleep, as it promised the task that it
+ * woke? Pipes and sockets promise it at every message. If each of these took the CPU from its sender, there would be a
+ * switch for each of them.
+ */
+static inline int fair_has_had_time(u64 ran_ns)
+{
+	return ran_ns >= FAIR_SYNC_NS;
 }
 
 /* Is enough left of a slice, of which @used_ns are used, to be worth a switch, if it was cut short at all? */

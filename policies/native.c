@@ -131,6 +131,11 @@ int cosched_native_fair_preempts(s64 ahead, u64 sum, u32 nr)
 	return fair_preempts(ahead, sum, nr);
 }
 
+int cosched_native_fair_has_had_time(u64 ran_ns)
+{
+	return fair_has_had_time(ran_ns);
+}
+
 void cosched_native_account_advance(struct cosched_share_clock *clock, u64 sum, u64 now_ns)
 {
 	account_advance(clock, sum, now_ns);

@@ -42,7 +42,7 @@ struct Row {
     weight: u32,
     nr: u32,
     flag: u64,
-    answers: [u64; 13],
+    answers: [u64; 14],
 }
 
 impl differential::Row for Row {
@@ -75,7 +75,7 @@ impl differential::Row for Row {
             weight: number(10_000) as u32,
             nr: number(10_000) as u32,
             flag: number(2),
-            answers: [0; 13],
+            answers: [0; 14],
             policy: random.policy(),
             demand: random.demand(),
         }
@@ -98,6 +98,7 @@ impl differential::Row for Row {
             native::fair_portion_differs(sum, weight.into()).into(),
             native::fair_room(sum),
             native::fair_load(self.presence.mean),
+            native::fair_has_had_time(ns).into(),
         ];
         native::fair_note_presence(&mut self.presence, sum, now_ns);
         comes.vtime = native::fair_place(order, lead, weight, ns, now_ns);
@@ -116,7 +117,7 @@ impl differential::Row for Row {
 
     fn bytes(&mut self) -> &mut [u8] {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>();
-        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 13 * 8) };
+        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 14 * 8) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }

@@ -350,6 +350,13 @@ fn who_sleeps_most_of_the_time_runs_at_once() {
 }
 
 #[test]
+fn a_task_that_promised_to_sleep_has_a_millisecond_for_it() {
+    assert!(!native::fair_has_had_time(0));
+    assert!(!native::fair_has_had_time(MS - 1));
+    assert!(native::fair_has_had_time(MS));
+}
+
+#[test]
 fn in_a_crowd_all_have_a_turn_within_two_rounds() {
     for crowd in [50, 400, 1200] {
         let mut cpu = Cpu::new();

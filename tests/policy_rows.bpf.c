@@ -113,7 +113,7 @@ struct fair_row {
 	u64 ns, effective, sum, now_ns;
 	u32 weight, nr;
 	u64 flag;
-	u64 answers[13];
+	u64 answers[14];
 };
 
 static struct fair_row fair;
@@ -150,6 +150,7 @@ int fair_row(struct fair_row *context)
 	answers[6] = fair_preempts(fair.lead, fair.sum, fair.nr);
 	answers[7] = account_share(fair.ns, fair.effective);
 	answers[8] = account_awaited(fair.ns, fair.effective, fair.sum);
+	answers[13] = fair_has_had_time(fair.ns);
 	weigh_group();
 	fair.comes.vtime = fair_place(&fair.order, fair.lead, fair.weight, fair.ns, fair.now_ns);
 	fair_enter(&fair.order, &fair.comes, fair.weight);

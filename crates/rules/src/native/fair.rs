@@ -26,6 +26,7 @@ unsafe extern "C" {
     fn cosched_native_fair_credit(policy: *const Policy, others: u32, awaited: i32) -> u64;
     fn cosched_native_fair_has_rest(slice_ns: u64, used_ns: u64) -> i32;
     fn cosched_native_fair_preempts(ahead: i64, sum: u64, nr: u32) -> i32;
+    fn cosched_native_fair_has_had_time(ran_ns: u64) -> i32;
     fn cosched_native_account_advance(clock: *mut ShareClock, sum: u64, now_ns: u64);
     fn cosched_native_account_share(ns: u64, effective: u64) -> u64;
     fn cosched_native_account_awaited(ns: u64, effective: u64, sum: u64) -> u64;
@@ -169,6 +170,13 @@ pub fn fair_has_rest(slice_ns: u64, used_ns: u64) -> bool {
 pub fn fair_preempts(ahead: i64, sum: u64, nr: u32) -> bool {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_fair_preempts(ahead, sum, nr) != 0 }
+}
+
+/// Whether the running task, which has run for `ran_ns` at a stretch, had the time to sleep, as it promised one that it
+/// woke.
+pub fn fair_has_had_time(ran_ns: u64) -> bool {
+    // SAFETY: a pure function of a number.
+    unsafe { cosched_native_fair_has_had_time(ran_ns) != 0 }
 }
 
 /// Brings `clock` up to `now_ns`, among weights that summed up to `sum` until then.
