@@ -30,7 +30,7 @@ struct cpu_ctx {
 	u32 curr_has_turn;	/* gang, beat: it is of the row or job that had its turn when this CPU last looked for work */
 	u32 curr_slot;		/* beat: 1 + the index of its job's slot here (beat.bpf.h); 0: none */
 	u32 curr_limited;	/* cpu.max holds for it (limits.bpf.h) */
-	u32 preempt_at_tick;	/* one that has woken waits for it until then (fair.bpf.h, enqueue.bpf.h) */
+	u32 preempt_at_tick;	/* a task that has woken lets the running one be until then (fair.bpf.h, enqueue.bpf.h) */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
 	u64 epoch_id;		/* task_id of the task that runs in this epoch */

@@ -15,7 +15,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 
 	if (tctx && is_held_now(p, tctx, prev_cpu))
 		return prev_cpu;
-	/* Whoever runs on another CPU than the waker's has promised nothing. */
+	/* The task that runs on another CPU than the waker's has promised nothing. */
 	if (tctx)
 		tctx->woken_sync = (wake_flags & SCX_WAKE_SYNC) && bpf_get_smp_processor_id() == prev_cpu;
 	/*

@@ -273,27 +273,34 @@ static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64
 		cctx->slice_ends_at = bpf_ktime_get_ns() + tctx->slice_ns - tctx->slice_used_ns;
 }
 
+/* For how long the task that runs on @cctx's CPU has run at a stretch, as of @now, which another CPU may have read. */
+static u64 has_run_ns(const struct cpu_ctx *cctx, u64 now)
+{
+	u64 since = cctx->curr_since;
+
+	return (s64)(now - since) > 0 ? now - since : 0;
+}
+
 /* The position of the task that runs on @cctx's CPU on its fair clock, as of @now. */
 static u64 running_key(const struct cpu_ctx *cctx, u64 now)
 {
-	u64 since = cctx->curr_since;
-	u64 ran_ns = (s64)(now - since) > 0 ? now - since : 0;
-
-	return cctx->curr_key + fair_vtime(ran_ns << FAIR_WEIGHT_SHIFT, cctx->curr_effective);
+	return cctx->curr_key + fair_vtime(has_run_ns(cctx, now) << FAIR_WEIGHT_SHIFT, cctx->curr_effective);
 }
 
 /*
- * Does the fair order have @tctx, which wakes on @cpu, run instead of the running task? A task that has woken it, and
- * promised to sleep, has a moment to do so, until the next tick at most.
+ * Does the fair order have @tctx, which wakes on @cpu, run instead of the running task? If that has woken it, and
+ * promised to sleep, it has a moment to do so. Should it not sleep, the next tick is told to preempt it.
  */
 static bool preempts(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 now = scx_bpf_now();
+	u64 now;
 
-	if (!cctx->curr_effective || cctx->curr_kthread ||
-	    !fair_preempts(running_key(cctx, now) - tctx->key, root_weight(cpu), cctx->nr_runnable))
+	if (!cctx->curr_effective || cctx->curr_kthread)
 		return false;
-	if (!tctx->woken_sync || fair_has_had_time(now - cctx->curr_since))
+	now = scx_bpf_now();
+	if (!fair_preempts(running_key(cctx, now) - tctx->key, root_weight(cpu), cctx->nr_runnable))
+		return false;
+	if (!tctx->woken_sync || fair_has_had_time(has_run_ns(cctx, now)))
 		return true;
 	cctx->preempt_at_tick = 1;
 	return false;

@@ -16,7 +16,7 @@ even() {
 	local i at_first began=${EPOCHREALTIME/./}
 	ran "${hogs[@]}"
 	at_first=("${times[@]}")
-	for _ in {1..4}; do
+	for _ in 1 2 3 4; do
 		sleep 10
 		ran "${hogs[@]}"
 		shares=()

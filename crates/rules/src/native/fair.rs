@@ -172,8 +172,8 @@ pub fn fair_preempts(ahead: i64, sum: u64, nr: u32) -> bool {
     unsafe { cosched_native_fair_preempts(ahead, sum, nr) != 0 }
 }
 
-/// Whether the running task, which has run for `ran_ns` at a stretch, had the time to sleep, as it promised one that it
-/// woke.
+/// Whether the running task, which has run for `ran_ns` at a stretch, has had the time to sleep, as it promised the task
+/// that it woke.
 pub fn fair_has_had_time(ran_ns: u64) -> bool {
     // SAFETY: a pure function of a number.
     unsafe { cosched_native_fair_has_had_time(ran_ns) != 0 }
