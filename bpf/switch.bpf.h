@@ -6,19 +6,17 @@
 #ifndef COSCHED_SWITCH_BPF_H
 #define COSCHED_SWITCH_BPF_H
 
-/* Has @p been settled at @now already? If it loses its CPU, ops.dispatch() does so just before ops.stopping(). */
-static bool is_settled_up(const struct task_struct *p, const struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
-{
-	return p->se.sum_exec_runtime == tctx->charged_ns && cctx->shares.at_ns == now &&
-	       cctx->shares.ns == tctx->share_seen;
-}
+#define CLOCK_SKIPS_NEXT	1	/* RQCF_REQ_SKIP of the kernel's kernel/sched/sched.h, which BTF does not have */
 
-/* Charges @p for its run, and its job for the run and the fair share of the time since the last charge. */
+/*
+ * Charges @p for its run, and its job for the run and the fair share of the time since the last charge. If it loses its
+ * CPU, ops.dispatch() has done so just before ops.stopping().
+ */
 static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
 	u64 ran_ns;
 
-	if (is_settled_up(p, tctx, cctx, now))
+	if (p->se.sum_exec_runtime == tctx->charged_ns)
 		return;
 	ran_ns = charge(p, tctx);
 	charge_limit(tctx, ran_ns);
@@ -91,6 +89,19 @@ static void record_latency(struct task_ctx *tctx, u64 now)
 		(*bucket)++;
 }
 
+/*
+ * When a CPU that idles takes a task from one of our queues, the kernel (7.3) notes not to update its clock at the next
+ * switch there. That switch may come up to a tick later, and what the task has run since the last tick would be charged
+ * to whoever comes next, or to nobody. So the CPU looks once more now, while nothing is lost by it.
+ */
+static void spend_clock_skip(s32 cpu)
+{
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+
+	if (rq && rq->clock_update_flags & CLOCK_SKIPS_NEXT)
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
 /* @tctx runs on @cctx's CPU: what was noted while it waited, and of whoever ran before, is over. */
 static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
@@ -120,6 +131,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	if (!tctx || !cctx)
 		return;
 	count(COSCHED_COUNTER_context_switches);
+	spend_clock_skip(cpu);
 	phase = READ_ONCE(tctx->phase);
 	/* One that runs already has had its properties changed: see ops.stopping(). */
 	cctx->curr_boosted = phase == PHASE_GRANTED || (phase == PHASE_RUNS && cctx->curr_boosted);
