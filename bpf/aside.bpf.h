@@ -184,9 +184,9 @@ static bool comes_back_ahead(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cp
 {
 	struct standing standing = {};
 
-	if (!cctx->curr_effective || cctx->curr_kthread || tctx->order_cpu != cpu)
+	if (!cctx->curr_effective || cctx->curr_kthread)
 		return false;
-	stand(tctx->order_group, tctx->weight, lead_in_group(tctx), cpu, &standing);
+	stand(tctx->group, tctx->weight, lead_in_group(tctx), cpu, &standing);
 	return fair_preempts(running_key(cctx, scx_bpf_now()) - root_clock(cpu) - standing.lead, root_weight(cpu),
 			     cctx->nr_runnable + 1);
 }

@@ -60,7 +60,7 @@ static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 struct move_plan {
 	s32 from, to;
 	u64 load_from, load_to;
-	u32 parts;		/* of the weight of the task, by which the loads have to differ */
+	u32 parts;		/* of the weight of the task, by which the loads have to differ; 0: they need not */
 };
 
 /* Do the loads differ by so much that a task of @effective weight is to move? */
@@ -77,7 +77,7 @@ static bool is_to_even_out(const struct move_plan *move, u64 effective)
 __noinline int is_to_move(u32 group, u32 weight, struct move_plan *move __arg_nonnull)
 {
 	struct standing standing = {};
-	struct newcomer newcomer = {};
+	struct newcomer newcomer = { .leaves = true };
 
 	stand(group, weight, 0, move->from, &standing);
 	if (!is_to_even_out(move, standing.effective))
@@ -122,27 +122,67 @@ static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev
 	return is_to_even_out(&move, newcomer.effective) ? move.to : prev_cpu;
 }
 
-/* Takes a task that waits on the CPU @move->from, and that is to move. A global function, as above. */
-__noinline int pull_from(struct move_plan *move __arg_nonnull)
+/* May @p, which waits on @move->from, move? */
+static bool may_move(const struct task_struct *p, const struct task_ctx *tctx, const struct move_plan *move, u64 now)
+{
+	return !is_migration_disabled(p) && bpf_cpumask_test_cpu(move->to, p->cpus_ptr) &&
+	       !is_held(p, tctx, move->to, now);
+}
+
+/*
+ * The pid of the task that is to move, of the first ones in @queue; 0: none. Of those that may it is the one that
+ * leaves the loads closest. A task that may run on a few CPUs only can stand there behind many like it, and is not
+ * found then. A global function, as above.
+ */
+__noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
+{
+	u64 now = scx_bpf_now(), least = ~0ULL;
+	u32 looks = count_from_nought();
+	struct task_struct *p;
+	int chosen = 0;
+
+	bpf_for_each(scx_dsq, p, queue, 0) {
+		struct task_ctx *tctx = task_ctx_of(p);
+		u64 apart;
+
+		if (looks++ >= MAX_LOOKS)
+			break;
+		if (!tctx || !may_move(p, tctx, move, now))
+			continue;
+		apart = cosched_left_apart(move->load_to, move->load_from, tctx->effective >> FAIR_WEIGHT_SHIFT);
+		if (apart >= least || (move->parts && !is_to_move(tctx->order_group, tctx->weight, move)))
+			continue;
+		least = apart;
+		chosen = p->pid;
+	}
+	return chosen;
+}
+
+/* @move->to takes the task of @pid from @queue; 0: whichever may. A global function, as above. */
+__noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid)
 {
 	u64 now = scx_bpf_now();
+	u32 looks = count_from_nought();
 	struct task_struct *p;
-	u32 looked = count_from_nought();
 
-	bpf_for_each(scx_dsq, p, queue_id(move->from, QUEUE_FREE), 0) {
+	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
 
-		if (looked++ >= MAX_LOOKS)
+		if (looks++ >= MAX_LOOKS)
 			break;
-		if (!tctx || is_migration_disabled(p) || !bpf_cpumask_test_cpu(move->to, p->cpus_ptr) ||
-		    is_held(p, tctx, move->to, now) || !is_to_move(tctx->order_group, tctx->weight, move))
-			continue;
-		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
-			count(COSCHED_COUNTER_pulls);
+		if (tctx && (!pid || p->pid == pid) && may_move(p, tctx, move, now) &&
+		    scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
 			return true;
-		}
 	}
 	return false;
+}
+
+/* The same of the task that is to move. If another CPU has taken that, any does where loads need not differ. */
+static bool take_from(u64 queue, struct move_plan *move)
+{
+	int chosen = choose_from(queue, move);
+
+	return chosen && (take_pid(queue, move, chosen) || (!move->parts && take_pid(queue, move, 0)));
 }
 
 /* @cpu takes a task from a busier CPU, if there is one. A global function, as above. */
@@ -162,8 +202,10 @@ __noinline int take_from_busier(s32 cpu)
 		move.load_from = load_of(other, now);
 		if (move.load_from <= move.load_to)
 			continue;
-		if (pull_from(&move))
+		if (take_from(queue_id(other, QUEUE_FREE), &move)) {
+			count(COSCHED_COUNTER_pulls);
 			return true;
+		}
 		if (++queues >= BALANCE_QUEUES)
 			return false;
 	}

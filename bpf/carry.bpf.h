@@ -24,7 +24,7 @@ static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
 {
 	u64 used_ns = now - cctx->curr_slice_since;
 
-	if (!cctx->curr_effective || (s64)used_ns <= 0 || used_ns >= cctx->curr_slice_ns)
+	if (!cctx->curr_effective || (s64)used_ns < 0 || used_ns >= cctx->curr_slice_ns)
 		return 0;
 	return cctx->curr_slice_ns - used_ns;
 }

@@ -21,6 +21,7 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 		here->presence.mean = 0;
 		settle_groups(group, cpu, 0, 0, ROOT_GROUP);
 		here->place.vtime = above->order.clock;
+		here->place.lag = 0;
 		here->portion.left_ns = 0;
 	}
 	g->parent = parent;

@@ -49,6 +49,9 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	bound_slice(prev, tctx, cctx, cpu, now);
 	tctx->key = key;
 	note_position(cctx, tctx, key, now);
+	/* The pulse has ended the last portion of its limit, and is to end this one before a tick does. */
+	if (cctx->curr_limited)
+		start_pulse(tctx, cctx, cpu);
 	return true;
 }
 
@@ -64,33 +67,12 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 }
 
 /*
- * @cpu, which is idle, takes a task from the first ones in a queue of another CPU. A task that may run on a few CPUs
- * only can stand there behind many like it, and is not found then.
+ * An idle CPU takes work from the others, from those that share its cache first. It may idle for a moment only,
+ * whatever the loads are. So it takes the lightest task, as a heavy one would leave the CPU to which it has just come.
  */
-__noinline int steal_from(u64 queue, s32 cpu, u64 now)
+__noinline int steal(s32 cpu)
 {
-	struct task_struct *p;
-	u32 looks = count_from_nought();
-
-	bpf_for_each(scx_dsq, p, queue, 0) {
-		struct task_ctx *tctx = task_ctx_of(p);
-
-		if (looks++ >= MAX_LOOKS)
-			break;
-		if (!tctx || is_migration_disabled(p) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
-		    is_held(p, tctx, cpu, now))
-			continue;
-		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
-			count(COSCHED_COUNTER_steals);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* An idle CPU takes work from the others, from those that share its cache first. */
-__noinline int steal(s32 cpu, u64 now)
-{
+	struct move_plan move = { .to = cpu };
 	u32 pass, i;
 
 	if (!any_queued())
@@ -101,10 +83,13 @@ __noinline int steal(s32 cpu, u64 now)
 
 			if (share_cache(cpu, other) != !pass || !is_queued(other))
 				continue;
-			if (steal_from(queue_id(other, QUEUE_FREE), cpu, now) ||
-			    steal_from(queue_id(other, QUEUE_ASKED), cpu, now) ||
-			    steal_from(queue_id(other, QUEUE_GRANTED), cpu, now))
+			move.from = other;
+			if (take_from(queue_id(other, QUEUE_FREE), &move) ||
+			    take_from(queue_id(other, QUEUE_ASKED), &move) ||
+			    take_from(queue_id(other, QUEUE_GRANTED), &move)) {
+				count(COSCHED_COUNTER_steals);
 				return true;
+			}
 			note_empty(other);
 		}
 	}
@@ -117,7 +102,7 @@ static void take_next(s32 cpu, const struct head *first, u64 now)
 	if (first->queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, first->queue), 0))
 		return;
 	note_empty(cpu);
-	if (!steal(cpu, now) && clear_front(queue_id(cpu, QUEUE_PARKED), cpu, now))
+	if (!steal(cpu) && clear_front(queue_id(cpu, QUEUE_PARKED), cpu, now))
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 

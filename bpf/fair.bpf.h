@@ -51,7 +51,7 @@ static void leave_order(struct task_ctx *tctx)
 {
 	struct group_on *on = order_of(tctx);
 	struct cpu_ctx *cctx = cpu_ctx_of(tctx->order_cpu);
-	u64 now;
+	u64 weight = tctx->place.weight, now;
 
 	if (!is_in_order(tctx) || !on || !cctx)
 		return;
@@ -66,7 +66,7 @@ static void leave_order(struct task_ctx *tctx)
 	note_presence(on, tctx->order_group, now);
 	fair_leave(&on->order, &tctx->place);
 	if (tctx->held && !on->order.weight)
-		fair_hold_presence(&on->presence, now);
+		fair_hold_presence(&on->presence, weight, now);
 	bpf_spin_unlock(&on->lock);
 	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0, tctx->held);
 }
@@ -87,6 +87,7 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	struct group *g = bpf_map_lookup_elem(&groups, &key);
 	u64 slice_ns = current_policy()->slice_ns;
 	s64 lead = is_kthread(p) ? 0 : lead_in_group(tctx);
+	s64 lag = tctx->order_cpu == cpu ? tctx->place.lag : 0;		/* where it was behind, others were ahead */
 	u64 now = scx_bpf_now();
 
 	if (!on || !g)
@@ -97,7 +98,8 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	tctx->order_cpu = cpu;
 	bpf_spin_lock(&on->lock);
 	note_presence(on, key, now);
-	tctx->place.vtime = fair_place(&on->order, lead, weight, tctx->held ? FAIR_LEAD_MAX : credit_ns, slice_ns);
+	tctx->place.vtime = fair_place(&on->order, lead, lag, weight,
+				       tctx->held ? FAIR_LEAD_MAX : credit_ns, slice_ns);
 	fair_enter(&on->order, &tctx->place, weight);
 	bpf_spin_unlock(&on->lock);
 	settle_groups(key, cpu, credit_ns, slice_ns, tctx->held);

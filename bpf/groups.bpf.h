@@ -155,11 +155,17 @@ __noinline int sum_presence(u32 group, u64 now)
 	return 0;
 }
 
-/* With what @group counts on a CPU where it is @here, if its order weighs @weight there. */
-static __always_inline u64 portion_of(const struct group *group, const struct group_on *here, u64 weight, u64 now)
+/*
+ * With what @group counts on a CPU where it is @here, if its order weighs @weight there. @leaves: so much of it leaves
+ * another CPU for that.
+ */
+static __always_inline u64 portion_of(const struct group *group, const struct group_on *here, u64 weight, u64 leaves,
+				      u64 now)
 {
+	u64 all = READ_ONCE(group->present);
+
 	return fair_portion(group->weight, weight, fair_presence(&here->presence, here->order.weight, now),
-			    READ_ONCE(group->present));
+			    all > leaves ? all - leaves : 0);
 }
 
 /* What @level, whose order has changed or not, is to weigh in the one above. */
@@ -167,7 +173,7 @@ static __always_inline u64 counts_there(const struct level *level, u64 now)
 {
 	u64 weight = READ_ONCE(level->here->order.weight);
 
-	return weight ? portion_of(level->group, level->here, weight, now) : 0;
+	return weight ? portion_of(level->group, level->here, weight, 0, now) : 0;
 }
 
 /* Is the place of @level, which is to weigh @weight, as it has to be? */
@@ -187,7 +193,7 @@ static __always_inline bool settle_level(struct level *level, u32 group, u64 cre
 {
 	struct cosched_order *above = &level->above->order;
 	struct cosched_place *place = &level->here->place;
-	u32 weight;
+	u32 weight, was;
 
 	sum_presence(group, now);
 	if (is_settled(level, counts_there(level, now)))
@@ -195,15 +201,16 @@ static __always_inline bool settle_level(struct level *level, u32 group, u64 cre
 	bpf_spin_lock(&level->above->lock);
 	note_presence(level->above, level->group->parent, now);
 	weight = counts_there(level, now);
-	if (weight && place->weight) {
+	was = place->weight;
+	if (weight && was) {
 		fair_reweigh(above, place, weight);
 	} else if (weight) {
-		place->vtime = fair_place(above, fair_lead(above, place), weight, credit_ns, slice_ns);
+		place->vtime = fair_place(above, fair_lead(above, place), place->lag, weight, credit_ns, slice_ns);
 		fair_enter(above, place, weight);
-	} else if (place->weight) {
+	} else if (was) {
 		fair_leave(above, place);
 		if (held && !above->weight)
-			fair_hold_presence(&level->above->presence, now);
+			fair_hold_presence(&level->above->presence, was, now);
 	}
 	bpf_spin_unlock(&level->above->lock);
 	return true;
@@ -339,6 +346,7 @@ static void stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *sta
 
 /* A task that does not wait on a CPU, if it came there. */
 struct newcomer {
+	bool leaves;		/* in: another CPU, where it waits; it has slept otherwise */
 	u64 effective;		/* as in struct standing */
 	u64 more;		/* by so much the sum of weights at the root would rise */
 };
@@ -360,7 +368,7 @@ __noinline int imagine_newcomer(u32 group, u32 weight, s32 cpu, struct newcomer 
 		if (!here)
 			break;
 		sum = here->order.weight + more;
-		counts = portion_of(g, here, sum, now);
+		counts = portion_of(g, here, sum, newcomer->leaves ? more : 0, now);
 		effective = effective * counts / (sum ?: 1);
 		more = counts > here->place.weight ? counts - here->place.weight : 0;
 		group = g->parent;

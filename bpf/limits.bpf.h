@@ -125,12 +125,15 @@ __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 
 	bpf_for(depth, 0, MAX_DEPTH) {
 		struct limited limited;
+		u64 counts;
 		s64 left;
 
 		if (!find_limited(&limited, group, cpu))
 			break;
+		counts = portion_of(limited.group, limited.here, limited.here->order.weight, 0, now);
 		bpf_spin_lock(&limited.pool->lock);
-		left = limit_take(&limited.pool->limit, &limited.here->portion, now);
+		left = limit_take(&limited.pool->limit, &limited.here->portion,
+				  limit_part(&limited.pool->limit, counts, limited.group->weight), now);
 		bpf_spin_unlock(&limited.pool->lock);
 		if (left < least)
 			least = left;

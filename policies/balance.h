@@ -7,7 +7,9 @@
  *
  * A busy CPU compares how much room there has been on each CPU of late (fair_room()). That is a mean over time, since
  * tasks that wait for messages come and go. The load of a CPU is the weight that leaves so much room. A task moves if
- * the loads differ by its own weight: tasks change sides again and again, and in the long run all have the same.
+ * the loads differ by its own weight: tasks change sides again and again, and in the long run all have the same. Of
+ * several that may move it is the one that evens out most. Otherwise a heavy task would change sides for ever, and the
+ * light ones never follow.
  *
  * A task that sleeps often is seldom found waiting. It looks for a less busy CPU itself, now and then when it wakes.
  * It makes less of a difference by the part of the time in which it runs, so a smaller one is enough.
@@ -48,6 +50,14 @@ static inline int cosched_load_differs(u64 here, u64 there, u32 weight, u32 part
 	u64 all = (u64)parts + (far ? COSCHED_LOAD_PARTS : 0);
 
 	return there > here && there - here >= weight * all / COSCHED_LOAD_PARTS;
+}
+
+/* How far apart the loads @here and @there are once a task of @weight has come here, whichever is the larger then. */
+static inline u64 cosched_left_apart(u64 here, u64 there, u32 weight)
+{
+	u64 after_here = here + weight, after_there = there - weight;
+
+	return (s64)(after_here - after_there) < 0 ? after_there - after_here : after_here - after_there;
 }
 
 /* Is a task whose share is @share_there of its CPU no worse off with @share_here of another one? */

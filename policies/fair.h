@@ -23,9 +23,9 @@
  *
  * No task waits without bound. While the CPU is busy the root's clock goes on by FAIR_WEIGHT_DEFAULT / the sum of
  * weights, whichever task runs. None waits further ahead of it than it goes in FAIR_WAIT_NS and a round, and none comes
- * in further behind it than by the credit of a sleeper. So after that time a task that waits is among the first. A
- * slice is as much of FAIR_ROUND_NS as the share that a task has of the CPU, so for shares above 1 / 2000 no turn is
- * taken away by this.
+ * in further behind it than by the credit of a sleeper, or by what it had waited for itself, up to FAIR_LAG_SLICES. So
+ * after that time a task that waits is among the first. A slice is as much of FAIR_ROUND_NS as the share that a task
+ * has of the CPU, so for shares above 1 / 2000 no turn is taken away by this.
  *
  * Times are in ns; vtimes in ns at WEIGHT_DEFAULT, and they wrap.
  */
@@ -43,6 +43,7 @@
 #define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
 #define FAIR_SYNC_NS		1000000ULL	/* a task that promises to sleep soon has so long for it */
 #define FAIR_PRESENCE_NS	32000000ULL	/* in which a group's presence on a CPU is half forgotten */
+#define FAIR_LAG_SLICES		8		/* of what a task has waited for, as much outlasts its sleep */
 #define FAIR_HOLD_NS		1000000000ULL	/* the longest period of a limit */
 #define FAIR_MEAN_SHIFT		10		/* without the fraction, often noted means would forget faster */
 #define FAIR_ROOM_WEIGHT	(4ULL * FAIR_WEIGHT_UNIT)	/* light beside any task, so that room tells light loads apart */
@@ -63,6 +64,7 @@ struct cosched_order {
 struct cosched_place {
 	u64 vtime;
 	u64 weight;		/* with which it counts in the order; 0: it is not runnable */
+	s64 lag;		/* how far it was behind the clock when it left the order */
 };
 
 /*
@@ -106,6 +108,12 @@ static inline void fair_set_clock(struct cosched_order *order)
 		order->clock -= -(u64)off / order->weight;
 }
 
+/* How far @place is ahead of the clock of its order; less than 0: behind. */
+static inline s64 fair_lead(const struct cosched_order *order, const struct cosched_place *place)
+{
+	return fair_clamp(place->vtime - order->clock, -(s64)FAIR_LEAD_MAX, FAIR_LEAD_MAX);
+}
+
 /* @place is runnable from now on, where it stands. */
 static inline void fair_enter(struct cosched_order *order, struct cosched_place *place, u32 weight)
 {
@@ -126,6 +134,7 @@ static inline void fair_leave(struct cosched_order *order, struct cosched_place 
 	if (!order->weight)
 		order->weighted_vtime = 0;
 	fair_set_clock(order);
+	place->lag = -fair_lead(order, place);
 }
 
 /* @place goes to @vtime. */
@@ -134,12 +143,6 @@ static inline void fair_move(struct cosched_order *order, struct cosched_place *
 	order->weighted_vtime += place->weight * (vtime - place->vtime);
 	place->vtime = vtime;
 	fair_set_clock(order);
-}
-
-/* How far @place is ahead of the clock of its order; less than 0: behind. */
-static inline s64 fair_lead(const struct cosched_order *order, const struct cosched_place *place)
-{
-	return fair_clamp(place->vtime - order->clock, -(s64)FAIR_LEAD_MAX, FAIR_LEAD_MAX);
 }
 
 /*
@@ -181,13 +184,19 @@ static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u
 }
 
 /*
- * Where in @order a task or group of @weight is runnable again that had a @lead when it was last. It may be behind the
- * clock by @credit_ns of its CPU time: more, saved up, could hold the CPU. And it may be ahead by no more than what the
- * others catch up with in FAIR_WAIT_NS, and a slice: the rest of a debt is forgiven.
+ * Where in @order a task or group of @weight is runnable again that has a @lead, and had a @lag when it left. It may be
+ * behind the clock by @credit_ns of its CPU time: more, saved up in its sleep, could hold the CPU. What it waited for
+ * before it slept is still due, up to FAIR_LAG_SLICES, and less of it where many come at once and have less credit.
+ * Otherwise a task that waits for several slices of the others, and then runs for a moment at a time, would lose most
+ * of it. And it may be ahead by no more than what the others catch up with in FAIR_WAIT_NS, and a slice: the rest of a
+ * debt is forgiven.
  */
-static inline u64 fair_place(const struct cosched_order *order, s64 lead, u32 weight, u64 credit_ns, u64 slice_ns)
+static inline u64 fair_place(const struct cosched_order *order, s64 lead, s64 lag, u32 weight, u64 credit_ns,
+			     u64 slice_ns)
 {
-	s64 least = -fair_clamp(fair_vtime(credit_ns, weight), 0, FAIR_LEAD_MAX);
+	u64 lasts_ns = FAIR_LAG_SLICES * (credit_ns < slice_ns ? credit_ns : slice_ns);
+	s64 waited = fair_clamp(lag, 0, fair_clamp(fair_vtime(lasts_ns, weight), 0, FAIR_LEAD_MAX));
+	s64 least = -fair_clamp(fair_vtime(credit_ns, weight), waited, FAIR_LEAD_MAX);
 	s64 most = fair_clamp(fair_vtime(FAIR_WAIT_NS, order->weight + weight) + fair_vtime(slice_ns, weight), 0,
 			      FAIR_LEAD_MAX);
 
@@ -200,7 +209,7 @@ static inline void fair_bound(struct cosched_order *order, struct cosched_place 
 	u64 most = order->clock;
 
 	if (!forgives)
-		most = fair_place(order, FAIR_LEAD_MAX, place->weight, 0, FAIR_LEAST_SLICE_NS);
+		most = fair_place(order, FAIR_LEAD_MAX, 0, place->weight, 0, FAIR_LEAST_SLICE_NS);
 	if ((s64)(place->vtime - most) > 0)
 		fair_move(order, place, most);
 }
@@ -208,7 +217,7 @@ static inline void fair_bound(struct cosched_order *order, struct cosched_place 
 /* Leaves @place, which is in the order, no more credit than @credit_ns. */
 static inline void fair_bound_credit(struct cosched_order *order, struct cosched_place *place, u64 credit_ns)
 {
-	u64 least = fair_place(order, -(s64)FAIR_LEAD_MAX, place->weight, credit_ns, 0);
+	u64 least = fair_place(order, -(s64)FAIR_LEAD_MAX, 0, place->weight, credit_ns, 0);
 
 	if ((s64)(least - place->vtime) > 0)
 		fair_move(order, place, least);
@@ -240,11 +249,15 @@ static inline void fair_note_presence(struct cosched_presence *presence, u64 wei
 }
 
 /*
- * A limit keeps the group from running from @now_ns on, up to when its presence has been noted. The presence stays as
- * it is meanwhile. Otherwise the group would count for more than its weight when it runs on all of its CPUs again.
+ * A limit keeps the group from running from @now_ns on, up to when its presence has been noted. The presence stays
+ * as it is meanwhile, and what had to leave last, of @weight, counts as if it ran. Otherwise the group would
+ * count for more than its weight when it runs on all of its CPUs again, and for next to nothing where it is kept from
+ * running as soon as it comes.
  */
-static inline void fair_hold_presence(struct cosched_presence *presence, u64 now_ns)
+static inline void fair_hold_presence(struct cosched_presence *presence, u64 weight, u64 now_ns)
 {
+	if (presence->mean < weight << FAIR_MEAN_SHIFT)
+		presence->mean = weight << FAIR_MEAN_SHIFT;
 	presence->at_ns = now_ns + FAIR_HOLD_NS;
 }
 

@@ -28,7 +28,9 @@
 #ifndef COSCHED_LIMIT_H
 #define COSCHED_LIMIT_H
 
-#define LIMIT_PORTION_NS	5000000ULL	/* what a CPU takes at a time, as in the kernel's own limits */
+#include "fair.h"
+
+#define LIMIT_PORTION_NS	5000000ULL	/* the most that a CPU takes at a time, as in the kernel's own limits */
 #define LIMIT_LEAST_NS		100000ULL	/* a shorter run is not worth a switch */
 #define LIMIT_WAIT_NS		10000000000ULL	/* after which a task runs whatever the limit */
 #define LIMIT_NS_MAX		(1ULL << 42)	/* a quota or burst beyond counts as this: 73 minutes */
@@ -124,21 +126,34 @@ static inline void limit_return(struct cosched_limit *limit, struct cosched_port
 }
 
 /*
- * A CPU on which the group is to run at @now_ns fills its portion up if less than half is left, so that it need not
- * come again soon. Returns what it has then.
+ * What a CPU takes at a time with which the group counts for @counts there, of its whole @weight: that part of the
+ * quota. If the first one after a refill took all of a small quota, a task on another CPU might never run.
  */
-static inline s64 limit_take(struct cosched_limit *limit, struct cosched_portion *portion, u64 now_ns)
+static inline u64 limit_part(const struct cosched_limit *limit, u64 counts, u64 weight)
+{
+	u64 part_ns = fair_scale(limit->quota_ns, counts, weight);
+
+	if (part_ns < LIMIT_LEAST_NS)
+		part_ns = LIMIT_LEAST_NS;
+	return limit_least(part_ns, LIMIT_PORTION_NS);
+}
+
+/*
+ * A CPU on which the group is to run at @now_ns fills its portion up to @part_ns if less than half of that is left, so
+ * that it need not come again soon. Returns what it has then.
+ */
+static inline s64 limit_take(struct cosched_limit *limit, struct cosched_portion *portion, u64 part_ns, u64 now_ns)
 {
 	/* A debt first: what the pool cannot hold is lost. */
 	if (portion->left_ns < 0)
 		limit_return(limit, portion);
 	limit_refill(limit, now_ns);
-	if (portion->number == limit->number && portion->left_ns >= (s64)LIMIT_PORTION_NS / 2)
+	if (portion->number == limit->number && portion->left_ns >= (s64)part_ns / 2)
 		return portion->left_ns;
 	limit_return(limit, portion);
 	portion->number = limit->number;
 	if (limit->left_ns > 0)
-		portion->left_ns = limit_least(limit->left_ns, LIMIT_PORTION_NS);
+		portion->left_ns = limit_least(limit->left_ns, part_ns);
 	limit->left_ns -= portion->left_ns;
 	return portion->left_ns;
 }

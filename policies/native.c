@@ -51,9 +51,9 @@ void cosched_native_fair_note_presence(struct cosched_presence *presence, u64 we
 	fair_note_presence(presence, weight, now_ns);
 }
 
-void cosched_native_fair_hold_presence(struct cosched_presence *presence, u64 now_ns)
+void cosched_native_fair_hold_presence(struct cosched_presence *presence, u64 weight, u64 now_ns)
 {
-	fair_hold_presence(presence, now_ns);
+	fair_hold_presence(presence, weight, now_ns);
 }
 
 u64 cosched_native_fair_room(u64 weight)
@@ -106,9 +106,10 @@ s64 cosched_native_fair_lead_ns(s64 lead, u64 sum, u32 nr)
 	return fair_lead_ns(lead, sum, nr);
 }
 
-u64 cosched_native_fair_place(const struct cosched_order *order, s64 lead, u32 weight, u64 credit_ns, u64 slice_ns)
+u64 cosched_native_fair_place(const struct cosched_order *order, s64 lead, s64 lag, u32 weight, u64 credit_ns,
+			      u64 slice_ns)
 {
-	return fair_place(order, lead, weight, credit_ns, slice_ns);
+	return fair_place(order, lead, lag, weight, credit_ns, slice_ns);
 }
 
 u64 cosched_native_fair_slice(u64 slice_ns, u64 effective, u64 sum)
@@ -176,9 +177,14 @@ void cosched_native_limit_return(struct cosched_limit *limit, struct cosched_por
 	limit_return(limit, portion);
 }
 
-s64 cosched_native_limit_take(struct cosched_limit *limit, struct cosched_portion *portion, u64 now_ns)
+u64 cosched_native_limit_part(const struct cosched_limit *limit, u64 counts, u64 weight)
 {
-	return limit_take(limit, portion, now_ns);
+	return limit_part(limit, counts, weight);
+}
+
+s64 cosched_native_limit_take(struct cosched_limit *limit, struct cosched_portion *portion, u64 part_ns, u64 now_ns)
+{
+	return limit_take(limit, portion, part_ns, now_ns);
 }
 
 u64 cosched_native_limit_until(const struct cosched_limit *limit, const struct cosched_portion *portion, u64 now_ns)
@@ -324,6 +330,11 @@ u32 cosched_native_wakes_parts(u64 ran_ns, u64 passed_ns)
 int cosched_native_load_differs(u64 here, u64 there, u32 weight, u32 parts, int far)
 {
 	return cosched_load_differs(here, there, weight, parts, far);
+}
+
+u64 cosched_native_left_apart(u64 here, u64 there, u32 weight)
+{
+	return cosched_left_apart(here, there, weight);
 }
 
 int cosched_native_move_pays(u64 share_here, u64 share_there)

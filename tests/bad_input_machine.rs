@@ -26,9 +26,10 @@ fn a_trace_that_cannot_be_written_is_named() {
 
 #[test]
 fn a_program_that_should_be_beside_it_is_named() {
-    let dir = tempfile::tempdir().unwrap();
+    // A link and no copy: while that is written, a child of another test could hold it open, and it would not start.
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let alone = dir.path().join("scx_cosched");
-    fs::copy(env!("CARGO_BIN_EXE_scx_cosched"), &alone).unwrap();
+    fs::hard_link(env!("CARGO_BIN_EXE_scx_cosched"), &alone).unwrap();
     for command in ["sim", "bench"] {
         let output = Command::new(&alone).args([command, "--help"]).output().unwrap();
         let (stderr, path) = (String::from_utf8_lossy(&output.stderr), alone.display());

@@ -78,6 +78,24 @@ fn a_task_is_taken_for_three_quarters_of_its_weight_and_from_afar_for_one_more()
 }
 
 #[test]
+fn the_task_that_evens_out_most_has_half_of_what_the_loads_differ_by() {
+    for (here, there, weight, apart) in [
+        (1000, 5000, 2000, 0),
+        (1000, 5000, 1999, 2),
+        (1000, 5000, 2001, 2),
+        // A task of the whole difference leaves it as it was, on the other side.
+        (1000, 5000, 4000, 4000),
+        (1000, 5000, 0, 4000),
+        // Loads are means: they may be the other way round, or not show the task yet. The lightest does least harm.
+        (5000, 1000, 100, 4200),
+        (0, 0, 1, 2),
+        (0, 0, 1600, 3200),
+    ] {
+        assert_eq!(native::left_apart(here, there, weight), apart, "{here}, {there}, {weight}");
+    }
+}
+
+#[test]
 fn a_task_that_wakes_counts_by_what_it_runs_from_a_sixteenth_of_its_weight_to_a_quarter() {
     for (ran_ns, passed_ns, parts) in [
         (0, TICK_NS, 4),

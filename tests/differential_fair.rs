@@ -51,12 +51,13 @@ impl differential::Row for Row {
         let real = random.below(2) == 0;
         let mut number = |most: u64| if real { random.below(most) } else { random.number() };
         let clock = number(1 << 50);
-        let waits = cosched_place { vtime: clock.wrapping_add(number(1 << 32)), weight: number(10_000) + 1 };
+        let waits = cosched_place { vtime: clock.wrapping_add(number(1 << 32)), weight: number(10_000) + 1, lag: 0 };
         let others = number(100_000);
         let weight = others.wrapping_add(waits.weight);
         let weighted = others.wrapping_mul(clock).wrapping_add(waits.weight.wrapping_mul(waits.vtime));
         let order = cosched_order { weight, weighted_vtime: weighted, clock };
-        let comes = cosched_place { vtime: clock.wrapping_sub(number(1 << 34)), weight: 0 };
+        let lag = number(1 << 34) as i64;
+        let comes = cosched_place { vtime: clock.wrapping_sub(number(1 << 34)), weight: 0, lag };
         let (at_ns, lead) = (number(1 << 40), number(1 << 34) as i64);
         let lead = if number(1 << 20).is_multiple_of(2) { lead } else { lead.wrapping_neg() };
         Row {
@@ -101,7 +102,7 @@ impl differential::Row for Row {
             native::fair_has_had_time(ns).into(),
         ];
         native::fair_note_presence(&mut self.presence, sum, now_ns);
-        comes.vtime = native::fair_place(order, lead, weight, ns, now_ns);
+        comes.vtime = native::fair_place(order, lead, comes.lag, weight, ns, now_ns);
         native::fair_enter(order, comes, weight);
         native::fair_charge(order, comes, ns);
         native::fair_reweigh(order, comes, nr);
@@ -117,7 +118,7 @@ impl differential::Row for Row {
 
     fn bytes(&mut self) -> &mut [u8] {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>();
-        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 4 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 14 * 8) };
+        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 6 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 14 * 8) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }

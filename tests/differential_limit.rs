@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use cosched_rules::intf::{cosched_limit, cosched_portion};
+use cosched_rules::intf::{LIMIT_LEAST_NS, LIMIT_PORTION_NS, cosched_limit, cosched_portion};
 use cosched_rules::native;
 use differential::assert_alike;
 use random::Random;
@@ -30,7 +30,7 @@ struct Row {
     returns: cosched_portion,
     now_ns: u64,
     ns: u64,
-    answers: [u64; 4],
+    answers: [u64; 5],
 }
 
 impl differential::Row for Row {
@@ -51,7 +51,7 @@ impl differential::Row for Row {
         let refill_at_ns = now_ns.wrapping_add(period_ns).wrapping_sub(late.wrapping_mul(period_ns));
         let limit =
             cosched_limit { quota_ns, period_ns, burst_ns, left_ns, room_ns: burst_ns / 2, refill_at_ns, number: 1 };
-        Row { limit, fresh: limit, takes, returns, now_ns, ns: number(1 << 34), answers: [0; 4] }
+        Row { limit, fresh: limit, takes, returns, now_ns, ns: number(1 << 34), answers: [0; 5] }
     }
 
     fn natively(mut self) -> Row {
@@ -59,20 +59,21 @@ impl differential::Row for Row {
         self.answers[0] = native::limit_until(&self.limit, &takes, now_ns);
         self.answers[1] = u64::from(native::limit_waited(ns));
         native::limit_return(&mut self.limit, &mut self.returns);
-        self.answers[2] = native::limit_take(&mut self.limit, &mut self.takes, now_ns) as u64;
+        self.answers[4] = native::limit_part(&self.limit, ns, self.limit.burst_ns);
+        self.answers[2] = native::limit_take(&mut self.limit, &mut self.takes, self.answers[4], now_ns) as u64;
         self.answers[3] = native::limit_slice(ns, self.takes.left_ns);
         native::limit_set(&mut self.fresh, ns, self.limit.period_ns, self.limit.burst_ns, now_ns);
         self
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        const { assert!(size_of::<Row>() == 2 * 7 * 8 + 2 * 2 * 8 + 2 * 8 + 4 * 8) };
+        const { assert!(size_of::<Row>() == 2 * 7 * 8 + 2 * 2 * 8 + 2 * 8 + 5 * 8) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
-        let [until, waited, taken, _] = self.answers;
+        let [until, waited, taken, _, part] = self.answers;
         vec![
             ("may run", until == 0),
             ("are held", until > 0),
@@ -80,6 +81,7 @@ impl differential::Row for Row {
             ("refill", self.limit.number != before.limit.number),
             ("take something", taken as i64 > 0),
             ("get nothing", taken as i64 <= 0),
+            ("take a part", part > u64::from(LIMIT_LEAST_NS) && part < u64::from(LIMIT_PORTION_NS)),
             ("use up room", self.limit.room_ns < before.limit.room_ns),
         ]
     }

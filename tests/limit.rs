@@ -7,7 +7,7 @@
 
 use cosched_rules::intf::{LIMIT_LEAST_NS, LIMIT_PORTION_NS, LIMIT_WAIT_NS, cosched_limit, cosched_portion};
 use cosched_rules::native::{
-    NEW_LIMIT, NEW_PORTION, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited,
+    NEW_LIMIT, NEW_PORTION, limit_part, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited,
 };
 use proptest::prelude::*;
 use random::Random;
@@ -19,7 +19,9 @@ mod random;
 mod rules;
 
 const SLICE_NS: u64 = 20 * MS;
-const PORTION_NS: i64 = LIMIT_PORTION_NS as i64;
+/// What a CPU takes at a time of a group that is nowhere else.
+const PART_NS: u64 = LIMIT_PORTION_NS as u64;
+const PORTION_NS: i64 = PART_NS as i64;
 const ROOT: usize = 0;
 
 fn limit(quota_ns: u64, period_ns: u64, burst_ns: u64) -> cosched_limit {
@@ -33,7 +35,7 @@ fn the_example_in_the_rules_is_true() {
     let mut limit = limit(10 * MS, 100 * MS, 0);
     let mut cpus = [NEW_PORTION; 2];
     for cpu in &mut cpus {
-        assert_eq!(limit_take(&mut limit, cpu, 0), PORTION_NS);
+        assert_eq!(limit_take(&mut limit, cpu, PART_NS, 0), PORTION_NS);
     }
     assert_eq!(limit.left_ns, 0);
     cpus[0].left_ns -= 6 * MS as i64;
@@ -42,8 +44,50 @@ fn the_example_in_the_rules_is_true() {
     limit_return(&mut limit, &mut cpus[1]);
     assert_eq!((limit.left_ns, cpus[1].left_ns), (3 * MS as i64, 0));
     assert_eq!(limit_until(&limit, &cpus[0], 8 * MS), 0);
-    assert_eq!(limit_take(&mut limit, &mut cpus[0], 8 * MS), 2 * MS as i64);
+    assert_eq!(limit_take(&mut limit, &mut cpus[0], PART_NS, 8 * MS), 2 * MS as i64);
     assert_eq!(limit.left_ns, 0);
+}
+
+#[test]
+fn a_cpu_takes_its_part_of_a_quota_at_a_time() {
+    let least_ns = u64::from(LIMIT_LEAST_NS);
+    for (quota_ns, counts, weight, expected) in [
+        (3 * MS, 50, 100, 1_500 * US),
+        (3 * MS, 100, 100, 3 * MS),
+        (3 * MS, 1, 100, least_ns),
+        (50 * US, 100, 100, least_ns),
+        (3 * SEC, 50, 100, PART_NS),
+    ] {
+        let of_quota = limit(quota_ns, SEC, 0);
+        assert_eq!(limit_part(&of_quota, counts, weight), expected, "{counts} of {weight}, of {quota_ns} ns");
+    }
+}
+
+/// Of two CPUs that come at the end of each period, one right after the other, both have something of a small quota.
+#[test]
+fn the_first_after_a_refill_leaves_something_to_the_others() {
+    let mut limit = limit(3 * MS, 20 * MS, 0);
+    let mut cpus = [NEW_PORTION; 2];
+    for period in 0..10 {
+        for cpu in &mut cpus {
+            let part_ns = limit_part(&limit, 1, 2);
+            let left_ns = limit_take(&mut limit, cpu, part_ns, period * 20 * MS);
+            assert_eq!(left_ns as u64, 1_500 * US, "period {period}");
+            cpu.left_ns = 0;
+        }
+    }
+}
+
+/// What a CPU has used of its part it may take again, as long as there is something.
+#[test]
+fn a_part_that_nobody_takes_goes_to_who_runs() {
+    let mut limit = limit(3 * MS, 20 * MS, 0);
+    let mut portion = NEW_PORTION;
+    let part_ns = limit_part(&limit, 1, 2);
+    for expected in [1_500 * US, 1_500 * US, 0] {
+        assert_eq!(limit_take(&mut limit, &mut portion, part_ns, 0) as u64, expected);
+        portion.left_ns = 0;
+    }
 }
 
 #[test]
@@ -54,7 +98,7 @@ fn what_is_left_is_carried_over_up_to_the_burst() {
         let mut now_ns = periods * 100 * MS;
         loop {
             let mut portion = NEW_PORTION;
-            let got = limit_take(&mut limit, &mut portion, now_ns);
+            let got = limit_take(&mut limit, &mut portion, PART_NS, now_ns);
             now_ns += US;
             if got == 0 {
                 break;
@@ -70,11 +114,11 @@ fn a_portion_of_an_earlier_period_comes_back_as_far_as_the_burst_has_room() {
     for (burst, expected) in [(0, 10), (3, 13), (5, 15), (10, 15)] {
         let mut limit = limit(10 * MS, 100 * MS, burst * MS);
         let (mut here, mut there) = (NEW_PORTION, NEW_PORTION);
-        limit_take(&mut limit, &mut here, 0);
-        limit_take(&mut limit, &mut there, 0);
+        limit_take(&mut limit, &mut here, PART_NS, 0);
+        limit_take(&mut limit, &mut there, PART_NS, 0);
         // One is used and one is not; the second period begins.
         there.left_ns = 0;
-        limit_take(&mut limit, &mut there, 100 * MS);
+        limit_take(&mut limit, &mut there, PART_NS, 100 * MS);
         limit_return(&mut limit, &mut here);
         let left = limit.left_ns + there.left_ns;
         assert_eq!(left as u64, expected * MS, "burst {burst} ms");
@@ -85,17 +129,21 @@ fn a_portion_of_an_earlier_period_comes_back_as_far_as_the_burst_has_room() {
 fn a_debt_is_paid_before_anything_is_had() {
     let mut limit = limit(10 * MS, 100 * MS, 0);
     let mut portion = NEW_PORTION;
-    limit_take(&mut limit, &mut portion, 0);
+    limit_take(&mut limit, &mut portion, PART_NS, 0);
     portion.left_ns -= 35 * MS as i64;
     for period in 0..3 {
         let now_ns = period * 100 * MS + MS;
         // A refill that is due, and is not enough, lets nobody run.
         assert_eq!(limit_until(&limit, &portion, now_ns), (period + 1) * 100 * MS, "period {period}");
-        let got = limit_take(&mut limit, &mut portion, now_ns);
+        let got = limit_take(&mut limit, &mut portion, PART_NS, now_ns);
         assert_eq!(got > 0, period == 3, "period {period}");
         assert_eq!(limit_until(&limit, &portion, now_ns), if got > 0 { 0 } else { (period + 1) * 100 * MS });
     }
-    assert_eq!(limit_take(&mut limit, &mut portion, 300 * MS), PORTION_NS, "35 + 5 ms are four periods' quota");
+    assert_eq!(
+        limit_take(&mut limit, &mut portion, PART_NS, 300 * MS),
+        PORTION_NS,
+        "35 + 5 ms are four periods' quota"
+    );
 }
 
 #[test]
@@ -105,7 +153,7 @@ fn a_debt_of_more_than_the_pool_holds_is_paid_all_the_same() {
     for (now, expected) in [(50, 100), (150, 200), (250, 0)] {
         let (mut limit, mut portion) = (limit, portion);
         assert_eq!(limit_until(&limit, &portion, now * MS), expected * MS, "after {now} ms");
-        assert_eq!(limit_take(&mut limit, &mut portion, now * MS) > 0, expected == 0, "after {now} ms");
+        assert_eq!(limit_take(&mut limit, &mut portion, PART_NS, now * MS) > 0, expected == 0, "after {now} ms");
     }
 }
 
@@ -116,7 +164,7 @@ fn a_debt_is_no_more_than_ten_seconds_bring() {
         let mut portion = cosched_portion { left_ns: -(3_600 * SEC as i64), number: 0 };
         limit_return(&mut limit, &mut portion);
         let after_ns = LIMIT_WAIT_NS + 2 * period * MS;
-        assert!(limit_take(&mut limit, &mut portion, after_ns) > 0, "{quota} ms of {period}");
+        assert!(limit_take(&mut limit, &mut portion, PART_NS, after_ns) > 0, "{quota} ms of {period}");
     }
 }
 
@@ -134,7 +182,7 @@ fn a_slice_is_what_is_left_and_no_less_than_the_least() {
 fn a_new_limit_knows_nothing_of_the_old_one() {
     let mut limit = limit(500 * MS, SEC, 500 * MS);
     let mut portion = NEW_PORTION;
-    limit_take(&mut limit, &mut portion, 3 * SEC);
+    limit_take(&mut limit, &mut portion, PART_NS, 3 * SEC);
     limit_set(&mut limit, 10 * MS, 100 * MS, 0, 3 * SEC);
     limit_return(&mut limit, &mut portion);
     assert_eq!((limit.left_ns, limit.refill_at_ns), (10 * MS as i64, 3 * SEC + 100 * MS));
@@ -191,7 +239,7 @@ proptest! {
                     if limit_until(&limit, &cpus[cpu], now_ns) > 0 {
                         continue;
                     }
-                    let left_ns = limit_take(&mut limit, &mut cpus[cpu], now_ns);
+                    let left_ns = limit_take(&mut limit, &mut cpus[cpu], PART_NS, now_ns);
                     prop_assert!(left_ns <= PORTION_NS);
                     let run_ns = left_ns.max(0) * eighths as i64 / 8;
                     cpus[cpu].left_ns -= run_ns;
@@ -323,7 +371,9 @@ impl Machine {
         for &group in &up {
             let Group { limit, portions, .. } = &mut self.groups[group];
             if limit.quota_ns > 0 {
-                left_ns = left_ns.min(limit_take(limit, &mut portions[cpu], now_ns));
+                // As many tasks of it are on each CPU.
+                let part_ns = limit_part(limit, 1, self.cpus as u64);
+                left_ns = left_ns.min(limit_take(limit, &mut portions[cpu], part_ns, now_ns));
             }
         }
         // The others look again after a ms, so that who comes back need not wait for long.

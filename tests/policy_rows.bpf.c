@@ -152,7 +152,7 @@ int fair_row(struct fair_row *context)
 	answers[8] = account_awaited(fair.ns, fair.effective, fair.sum);
 	answers[13] = fair_has_had_time(fair.ns);
 	weigh_group();
-	fair.comes.vtime = fair_place(&fair.order, fair.lead, fair.weight, fair.ns, fair.now_ns);
+	fair.comes.vtime = fair_place(&fair.order, fair.lead, fair.comes.lag, fair.weight, fair.ns, fair.now_ns);
 	fair_enter(&fair.order, &fair.comes, fair.weight);
 	fair_charge(&fair.order, &fair.comes, fair.ns);
 	reweigh();
@@ -173,7 +173,7 @@ struct limit_row {
 	struct cosched_limit fresh;		/* to be set anew */
 	struct cosched_portion takes, returns;	/* of two CPUs */
 	u64 now_ns, ns;
-	u64 answers[4];
+	u64 answers[5];
 };
 
 static struct limit_row limited;
@@ -187,7 +187,8 @@ int limit_row(struct limit_row *context)
 	answers[0] = limit_until(&limited.limit, &limited.takes, limited.now_ns);
 	answers[1] = limit_waited(limited.ns);
 	limit_return(&limited.limit, &limited.returns);
-	answers[2] = limit_take(&limited.limit, &limited.takes, limited.now_ns);
+	answers[4] = limit_part(&limited.limit, limited.ns, limited.limit.burst_ns);
+	answers[2] = limit_take(&limited.limit, &limited.takes, answers[4], limited.now_ns);
 	answers[3] = limit_slice(limited.ns, limited.takes.left_ns);
 	limit_set(&limited.fresh, limited.ns, limited.limit.period_ns, limited.limit.burst_ns, limited.now_ns);
 	*context = limited;

@@ -22,7 +22,9 @@ pub use fair::{
     fair_load, fair_note_presence, fair_place, fair_portion, fair_portion_differs, fair_preempts, fair_reweigh,
     fair_room, fair_slice,
 };
-pub use limit::{NEW_LIMIT, NEW_PORTION, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited};
+pub use limit::{
+    NEW_LIMIT, NEW_PORTION, limit_part, limit_return, limit_set, limit_slice, limit_take, limit_until, limit_waited,
+};
 pub use phase::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
 pub use wire::{
     PREFETCH_LENGTH, WIRE_OPTION_MAX, prefetch_credible, prefetch_decode, prefetch_encode, wire_credible, wire_decode,
@@ -65,6 +67,7 @@ unsafe extern "C" {
     fn cosched_native_gang_row_of(policy: *const Policy, job: u64) -> u32;
     fn cosched_native_wakes_parts(ran_ns: u64, passed_ns: u64) -> u32;
     fn cosched_native_load_differs(here: u64, there: u64, weight: u32, parts: u32, far: i32) -> i32;
+    fn cosched_native_left_apart(here: u64, there: u64, weight: u32) -> u64;
     fn cosched_native_move_pays(share_here: u64, share_there: u64) -> i32;
     fn cosched_native_reason_grants(reason: u32) -> i32;
 }
@@ -289,6 +292,12 @@ pub fn wakes_parts(ran_ns: u64, passed_ns: u64) -> u32 {
 pub fn load_differs(here: u64, there: u64, weight: u32, parts: u32, far: bool) -> bool {
     // SAFETY: a pure function of numbers.
     unsafe { cosched_native_load_differs(here, there, weight, parts, i32::from(far)) != 0 }
+}
+
+/// How far apart the loads `here` and `there` of two CPUs are, sums of weights, once a task of `weight` has come here.
+pub fn left_apart(here: u64, there: u64, weight: u32) -> u64 {
+    // SAFETY: a pure function of numbers.
+    unsafe { cosched_native_left_apart(here, there, weight) }
 }
 
 /// Whether a task that has `share_there` of its CPU may move to one where it would have `share_here`, in 2^-20 CPUs.

@@ -69,6 +69,22 @@ hog in_group light taskset -c 1
 hog in_group light taskset -c 1
 apart "a cgroup of weight 1000, and two in one of weight 100"
 
+# One alone in its group counts for all of its group wherever it goes. With 50 of 125 on CPU 1 it has more than with 50 of
+# 150 where it starts, and the one that it leaves has its CPU to itself.
+mkdir -p /sys/fs/cgroup/{stays,moves,beside}
+echo 50 >/sys/fs/cgroup/moves/cpu.weight
+echo 75 >/sys/fs/cgroup/beside/cpu.weight
+hog in_group stays taskset -c 0
+hog in_group moves taskset -c 0
+hog in_group beside taskset -c 1
+sleep 1
+taskset -cp 0,1 "${hogs[1]}" >/dev/null
+sleep 1
+of 5 "${hogs[@]}"
+echo "cgroups of weight 100, 50 and 75, on CPU 0, either and 1: ${shares[*]} %"
+(( shares[0] > 95 && shares[1] > 37 && shares[2] > 57 )) || fail "what is alone in its group stays where it has less"
+drop
+
 # Where rows take turns nobody moves from a busy CPU, so this is where they were put.
 scx_cosched policy set gang
 hog taskset -c 0

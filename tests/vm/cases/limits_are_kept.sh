@@ -200,6 +200,22 @@ keeps "below a looser limit" "${permille[0]}" 100
 keeps "its neighbour has the rest" "${permille[1]}" 500
 clear above/tight above/free above
 
+# A quota that is less than what a CPU takes at a time goes to both CPUs: to one that idles, and has taken all of it so
+# far, and to one that is busy, where a task starts late.
+group other
+group small "3000 20000"
+group small/there
+group small/here
+busy 0 other
+busy 1 small/there
+sleep 1
+busy 0 small/here
+sleep 1
+has 3 small/there small/here
+echo "a small quota on two CPUs: ${permille[*]} permille"
+(( permille[0] >= 60 && permille[1] >= 60 )) || fail "one CPU leaves too little of a small quota to another"
+clear small/there small/here small other
+
 # The period begins when the limit is set. Its second has what the first left, up to the burst.
 group bursts "200000 1000000" 100000
 busy 0 bursts

@@ -10,7 +10,7 @@ unsafe extern "C" {
     fn cosched_native_fair_leave(order: *mut Order, place: *mut Place);
     fn cosched_native_fair_reweigh(order: *mut Order, place: *mut Place, weight: u32);
     fn cosched_native_fair_note_presence(presence: *mut Presence, weight: u64, now_ns: u64);
-    fn cosched_native_fair_hold_presence(presence: *mut Presence, now_ns: u64);
+    fn cosched_native_fair_hold_presence(presence: *mut Presence, weight: u64, now_ns: u64);
     fn cosched_native_fair_room(weight: u64) -> u64;
     fn cosched_native_fair_load(room: u64) -> u64;
     fn cosched_native_fair_portion(weight: u64, here: u64, mean: u64, all: u64) -> u64;
@@ -21,7 +21,14 @@ unsafe extern "C" {
     fn cosched_native_fair_lead(order: *const Order, place: *const Place) -> i64;
     fn cosched_native_fair_lead_above(lead: i64, order: *const Order, group_weight: u64) -> i64;
     fn cosched_native_fair_lead_ns(lead: i64, sum: u64, nr: u32) -> i64;
-    fn cosched_native_fair_place(order: *const Order, lead: i64, weight: u32, credit_ns: u64, slice_ns: u64) -> u64;
+    fn cosched_native_fair_place(
+        order: *const Order,
+        lead: i64,
+        lag: i64,
+        weight: u32,
+        credit_ns: u64,
+        slice_ns: u64,
+    ) -> u64;
     fn cosched_native_fair_slice(slice_ns: u64, effective: u64, sum: u64) -> u64;
     fn cosched_native_fair_credit(policy: *const Policy, others: u32, awaited: i32) -> u64;
     fn cosched_native_fair_has_rest(slice_ns: u64, used_ns: u64) -> i32;
@@ -38,7 +45,7 @@ unsafe extern "C" {
 /// Of nobody.
 pub const NEW_ORDER: Order = Order { weight: 0, weighted_vtime: 0, clock: 0 };
 /// Of one that is not runnable.
-pub const NEW_PLACE: Place = Place { vtime: 0, weight: 0 };
+pub const NEW_PLACE: Place = Place { vtime: 0, weight: 0, lag: 0 };
 /// Of a group that has never run there.
 pub const NEW_PRESENCE: Presence = Presence { mean: 0, at_ns: 0 };
 /// At time 0.
@@ -71,10 +78,11 @@ pub fn fair_note_presence(presence: &mut Presence, weight: u64, now_ns: u64) {
     unsafe { cosched_native_fair_note_presence(presence, weight, now_ns) }
 }
 
-/// A limit keeps the group from running from `now_ns` on: its presence stays, for `FAIR_HOLD_NS` at most.
-pub fn fair_hold_presence(presence: &mut Presence, now_ns: u64) {
+/// A limit keeps the group from running from `now_ns` on, of which the last to leave had this weight: its presence
+/// stays, for `FAIR_HOLD_NS` at most.
+pub fn fair_hold_presence(presence: &mut Presence, weight: u64, now_ns: u64) {
     // SAFETY: changes its first argument.
-    unsafe { cosched_native_fair_hold_presence(presence, now_ns) }
+    unsafe { cosched_native_fair_hold_presence(presence, weight, now_ns) }
 }
 
 /// The share of a CPU that a task of `FAIR_ROOM_WEIGHT` would have beside others of this weight, in
@@ -140,10 +148,11 @@ pub fn fair_lead_ns(lead: i64, sum: u64, nr: u32) -> i64 {
     unsafe { cosched_native_fair_lead_ns(lead, sum, nr) }
 }
 
-/// The vtime at which a place of `weight` is runnable again that had a `lead`, with no more than this credit.
-pub fn fair_place(order: &Order, lead: i64, weight: u32, credit_ns: u64, slice_ns: u64) -> u64 {
+/// The vtime at which a place of `weight` is runnable again that has a `lead`, and had a `lag` when it left: with no
+/// more than this credit, or than what it had waited for.
+pub fn fair_place(order: &Order, lead: i64, lag: i64, weight: u32, credit_ns: u64, slice_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { cosched_native_fair_place(order, lead, weight, credit_ns, slice_ns) }
+    unsafe { cosched_native_fair_place(order, lead, lag, weight, credit_ns, slice_ns) }
 }
 
 /// How long a task of `effective` weight (in 2^-`FAIR_WEIGHT_SHIFT`) runs for at a time where weights sum up to `sum`,
@@ -172,8 +181,8 @@ pub fn fair_preempts(ahead: i64, sum: u64, nr: u32) -> bool {
     unsafe { cosched_native_fair_preempts(ahead, sum, nr) != 0 }
 }
 
-/// Whether the running task, which has run for `ran_ns` at a stretch, has had the time to sleep, as it promised the task
-/// that it woke.
+/// Whether the running task, which has run for `ran_ns` at a stretch, has had the time to sleep, as it promised the
+/// task that it woke.
 pub fn fair_has_had_time(ran_ns: u64) -> bool {
     // SAFETY: a pure function of a number.
     unsafe { cosched_native_fair_has_had_time(ran_ns) != 0 }

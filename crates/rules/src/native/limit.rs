@@ -6,7 +6,8 @@ use crate::intf::{cosched_limit as Limit, cosched_portion as Portion};
 unsafe extern "C" {
     fn cosched_native_limit_set(limit: *mut Limit, quota_ns: u64, period_ns: u64, burst_ns: u64, now_ns: u64);
     fn cosched_native_limit_return(limit: *mut Limit, portion: *mut Portion);
-    fn cosched_native_limit_take(limit: *mut Limit, portion: *mut Portion, now_ns: u64) -> i64;
+    fn cosched_native_limit_part(limit: *const Limit, counts: u64, weight: u64) -> u64;
+    fn cosched_native_limit_take(limit: *mut Limit, portion: *mut Portion, part_ns: u64, now_ns: u64) -> i64;
     fn cosched_native_limit_until(limit: *const Limit, portion: *const Portion, now_ns: u64) -> u64;
     fn cosched_native_limit_waited(waited_ns: u64) -> i32;
     fn cosched_native_limit_slice(slice_ns: u64, left_ns: i64) -> u64;
@@ -30,11 +31,17 @@ pub fn limit_return(limit: &mut Limit, portion: &mut Portion) {
     unsafe { cosched_native_limit_return(limit, portion) }
 }
 
-/// Fills `portion` up from the pool, which was set before, and gains what it is due by `now_ns`. Returns what the
-/// portion has then.
-pub fn limit_take(limit: &mut Limit, portion: &mut Portion, now_ns: u64) -> i64 {
+/// What a CPU takes at a time with which the group counts for `counts`, of its whole `weight`.
+pub fn limit_part(limit: &Limit, counts: u64, weight: u64) -> u64 {
+    // SAFETY: a pure function that reads its arguments.
+    unsafe { cosched_native_limit_part(limit, counts, weight) }
+}
+
+/// Fills `portion` up to `part_ns` from the pool, which was set before, and gains what it is due by `now_ns`. Returns
+/// what the portion has then.
+pub fn limit_take(limit: &mut Limit, portion: &mut Portion, part_ns: u64, now_ns: u64) -> i64 {
     // SAFETY: changes its arguments.
-    unsafe { cosched_native_limit_take(limit, portion, now_ns) }
+    unsafe { cosched_native_limit_take(limit, portion, part_ns, now_ns) }
 }
 
 /// When the group may run on the CPU that has `portion`; 0: at once.

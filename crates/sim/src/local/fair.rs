@@ -168,7 +168,7 @@ impl Fair {
     /// `slot` is runnable from now on, with its lead but for the credit beyond `credit_ns`.
     fn enter(&mut self, slot: Slot, lead: i64, credit_ns: u64) {
         let place = &mut self.tasks[slot as usize].place;
-        place.vtime = native::fair_place(&self.order, lead, WEIGHT, credit_ns, self.policy.slice_ns);
+        place.vtime = native::fair_place(&self.order, lead, place.lag, WEIGHT, credit_ns, self.policy.slice_ns);
         native::fair_enter(&mut self.order, place, WEIGHT);
     }
 
