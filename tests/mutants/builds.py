@@ -19,15 +19,19 @@ PATIENCE_S, PATIENCE_TIMES = 10, 20
 ENVIRONMENT = {
     "PROPTEST_RNG_SEED": "1",  # the same cases for each fault, so that a run can be repeated
     "PROPTEST_MAX_SHRINK_ITERS": "0",
+    "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",  # what a fault brings up is no case to keep
     "RUST_BACKTRACE": "0",
 }
 
 # The tests that reach a rule, the one that is about it first. Those of the simulator come last, and only quick ones.
 GATES = ["gate_edges", "gates", "epochs", "auto_gate", "sim_markov", "sim_sweep"]
 REACH = {
+    "account": ["account_edges", "urgent", "sim_shared"],
     "balance": ["balance"],
+    "beat": ["beat", "sim_shared"],
     "boost_choice": ["boost_choice"],
     "epoch": ["epochs", "wire", "prefetch"],
+    "fair": ["fair_edges", "fair", "window", "balance", "gate_edges", "sim_shared"],
     "gang": ["gang"],
     "gate": GATES,
     "gate_always": GATES,
@@ -35,6 +39,8 @@ REACH = {
     "gate_epochs": ["epochs", "gates", "auto_gate", "sim_markov"],
     "gate_equalizing": GATES,
     "gate_rate": GATES,
+    "limit": ["limit_edges", "limit"],
+    "phase": ["phase", "parking_model"],
     "policy": ["gate_edges", "gates", "spins", "waits", "auto_gate", "epochs", "sim_markov"],
     "prefetch": ["prefetch"],
     "spin": ["spins", "waits"],
@@ -46,7 +52,14 @@ REACH = {
     "window": ["window", "auto_gate"],
     "wire": ["wire", "prefetch"],
 }
-WIRE = ("wire", "prefetch")
+# The differential tests that reach a rule.
+DIFFERENTIAL = {
+    "account": ["differential_fair"],
+    "fair": ["differential_fair"],
+    "limit": ["differential_limit"],
+    "prefetch": ["differential_wire"],
+    "wire": ["differential_wire"],
+}
 
 
 def names():
@@ -123,5 +136,5 @@ class Tests:
     def of(self, rule):
         """Those that can catch a fault of a rule."""
         if self.one_sided:
-            return ["differential_wire"] if rule in WIRE else ["differential", "differential_wire"]
+            return DIFFERENTIAL.get(rule, ["differential", "differential_wire"])
         return REACH[rule]

@@ -20,7 +20,7 @@ def words_of_rust():
     for directory in ("crates", "src", "tests"):
         for path in glob.glob(os.path.join(builds.ROOT, directory, "**", "*.rs"), recursive=True):
             with open(path, encoding="utf-8") as source:
-                words.update(re.findall(r"\bCOSCHED_\w+", source.read()))
+                words.update(re.findall(r"\b[A-Z]\w*_[A-Z0-9_]+\b", source.read()))
     return words
 
 
