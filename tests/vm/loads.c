@@ -7,6 +7,7 @@
 //                                 is, us
 //   loads part US PERIOD_US       computes for so much of each period, for ever. If it is late it begins at once
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
+//   loads rates N SECONDS         a process on each of the CPUs 1 to N computes for so long. Prints for each how far it has come
 //   loads threads N               N threads that compute, for ever. Says "ready" when all of them do
 //   loads exits N MIB             N processes, each with so much memory, are killed at once. Prints how long it takes until they
 //                                 are gone, and the longest that one which computes meanwhile did not run, ms
@@ -280,6 +281,26 @@ static void run_on(int cpu)
 		fail("sched_setaffinity");
 }
 
+static void rates(int n, int64_t ns)
+{
+	int64_t from = now() + NS_PER_S / 4;
+
+	for (int cpu = 1; cpu <= n; cpu++)
+		if (!child()) {
+			long far = 0;
+
+			run_on(cpu);
+			sleep_until(from);
+			for (; now() < from + ns; far++)
+				for (volatile int i = 0; i < 1000; i++)
+					;
+			printf("%d %ld\n", cpu, far);
+			exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+}
+
 static int listen_to(struct sockaddr_in *address, int n)
 {
 	socklen_t length = sizeof(*address);
@@ -469,6 +490,8 @@ int main(int count, char **args)
 		part(N(2) * NS_PER_US, N(3) * NS_PER_US);
 	else if (!strcmp(what, "crowd"))
 		crowd(N(2), N(3));
+	else if (!strcmp(what, "rates"))
+		rates(N(2), N(3) * NS_PER_S);
 	else if (!strcmp(what, "threads"))
 		threads(N(2));
 	else if (!strcmp(what, "exits"))

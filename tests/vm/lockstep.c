@@ -9,9 +9,11 @@
 //   switch US         half a round trip over pipes between two processes on one CPU: two switches, no interrupt
 //   thread US         the same between two threads, which share an address space
 //   wake US           half a round trip over pipes between two processes on two CPUs: an interrupt wakes the idle CPU
+//   beside K US       the same while the K CPUs between these two are busy: as long
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -200,5 +202,14 @@ int main(void)
 	printf("switch %.3f\n", message_us(0, false));
 	printf("thread %.3f\n", message_us(0, true));
 	printf("wake %.3f\n", message_us(n_cpus - 1, false));
+	for (intptr_t cpu = 1; cpu < n_cpus - 1; cpu++)
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pin(cpu);
+			for (;;)
+				;
+		}
+	nanosleep(&ms, NULL);
+	printf("beside %d %.3f\n", n_cpus - 2, message_us(n_cpus - 1, false));
 	return 0;
 }
