@@ -12,6 +12,9 @@
  *
  * What all CPUs of this machine have to agree on, theta and size, stands in a table by job. A CPU looks there once a
  * turn for each of its jobs, and nowhere else. A job that finds no place there draws nothing.
+ *
+ * With --peer messages carry theta, size and the clock to other machines (wire.bpf.c). What a task is told by them it
+ * tells its job when it begins to run, and when it goes on in another turn.
  */
 #ifndef COSCHED_BEAT_BPF_H
 #define COSCHED_BEAT_BPF_H
@@ -84,6 +87,20 @@ struct {
 	__type(value, struct beat_job);
 } beat_jobs SEC(".maps");
 
+/* The clock of turns. Two CPUs may hear of a later one at the same time. */
+struct beat_clock {
+	struct bpf_spin_lock lock;
+	u32 reserved;
+	struct cosched_beat_clock clock;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct beat_clock);
+} beat_clocks SEC(".maps");
+
 static struct beat_slot *beat_slot_of(s32 cpu, u32 index)
 {
 	u32 key = cpu;
@@ -135,6 +152,90 @@ static bool is_vacant(const struct beat_slot *slot, u64 now)
 	return !slot->job || (s64)(now - slot->seen_at) >= (s64)BEAT_AWAY_NS;
 }
 
+/* The place of the job called @name in the table; NULL: there is none. */
+static struct beat_job *beat_job_of(u64 name, u64 period)
+{
+	u64 hash = beat_mix(name);
+	u32 i;
+
+	bpf_for(i, 0, BEAT_PROBES) {
+		u32 key = (hash + i) & (BEAT_TABLE - 1);
+		struct beat_job *job = bpf_map_lookup_elem(&beat_jobs, &key);
+
+		if (job && (job->name == name || !job->name || job->state.period + BEAT_STALE < period))
+			return job;
+	}
+	return NULL;
+}
+
+static struct beat_clock *beat_clock(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&beat_clocks, &zero);
+}
+
+/* A peer's clock was @ahead_ns ahead of TAI here. */
+static void follow_clock(u64 ahead_ns)
+{
+	u64 tai_ns = bpf_ktime_get_tai_ns();
+	struct beat_clock *clock = beat_clock();
+	bool moved;
+
+	if (!clock || ahead_ns <= READ_ONCE(beat_ahead_ns))
+		return;
+	bpf_spin_lock(&clock->lock);
+	moved = beat_clock_hear(&clock->clock, current_policy(), tai_ns, tai_ns + ahead_ns);
+	WRITE_ONCE(beat_ahead_ns, clock->clock.ahead_ns);
+	bpf_spin_unlock(&clock->lock);
+	if (moved)
+		count(COSCHED_COUNTER_clock_steps);
+}
+
+/* @turn begins: the clock goes back a little, on the first CPU to notice. */
+static void ease_clock(u64 turn)
+{
+	u64 tai_ns = bpf_ktime_get_tai_ns();
+	struct beat_clock *clock = beat_clock();
+
+	if (!clock || READ_ONCE(clock->clock.turn) == turn)
+		return;
+	bpf_spin_lock(&clock->lock);
+	beat_clock_turn(&clock->clock, current_policy(), tai_ns);
+	WRITE_ONCE(beat_ahead_ns, clock->clock.ahead_ns);
+	bpf_spin_unlock(&clock->lock);
+}
+
+/* What @tctx has been told of the job of @slot is told to the job, and its clock to this machine's. */
+static void hear_news(struct task_ctx *tctx, struct beat_slot *slot, u64 period)
+{
+	struct beat_job *job = tctx->news.sizes ? beat_job_of(slot->job, period) : NULL;
+	struct cosched_beat_news news = tctx->news;
+
+	if (job) {
+		bpf_spin_lock(&job->lock);
+		if (job->name == slot->job) {
+			beat_hear(&job->state, current_policy(), &news);
+			slot->state = job->state;
+		}
+		bpf_spin_unlock(&job->lock);
+	}
+	follow_clock(tctx->news_ahead_ns);
+	tctx->news.sizes = 0;
+	tctx->news_ahead_ns = 0;
+}
+
+/* What messages of the running task, whose job @slot is of, tell others from now on. */
+static void tell_news(struct cpu_ctx *cctx, const struct beat_slot *slot)
+{
+	struct cosched_beat_news news;
+
+	beat_tell(&news, &slot->state, 0);
+	cctx->clock_ahead_ns = READ_ONCE(beat_ahead_ns);
+	cctx->curr_theta = news.theta;
+	cctx->curr_sizes = news.sizes;
+}
+
 /* @p, to which messages come, runs on @cctx's CPU. A global function: it is verified once. */
 __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 			   struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
@@ -156,6 +257,10 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 		add_share(slot, period, beat_weight(&tctx->window, due, COSCHED_SHARE_SHIFT));
 	}
 	cctx->curr_slot = index + 1;
+	if (wire_on) {
+		hear_news(tctx, slot, period);
+		tell_news(cctx, slot);
+	}
 	return 0;
 }
 
@@ -184,22 +289,6 @@ __noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
 			best = i;
 	}
 	return best;
-}
-
-/* The place of the job called @name in the table; NULL: there is none. */
-static struct beat_job *beat_job_of(u64 name, u64 period)
-{
-	u64 hash = beat_mix(name);
-	u32 i;
-
-	bpf_for(i, 0, BEAT_PROBES) {
-		u32 key = (hash + i) & (BEAT_TABLE - 1);
-		struct beat_job *job = bpf_map_lookup_elem(&beat_jobs, &key);
-
-		if (job && (job->name == name || !job->name || job->state.period + BEAT_STALE < period))
-			return job;
-	}
-	return NULL;
 }
 
 /*
@@ -261,6 +350,8 @@ __noinline int draw_turn(struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn, 
 {
 	u32 i, rest = 1U << COSCHED_SHARE_SHIFT;
 
+	if (wire_on)
+		ease_clock(turn);
 	cctx->turn = turn;
 	cctx->turn_job = 0;
 	count(COSCHED_COUNTER_turns);

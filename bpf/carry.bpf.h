@@ -5,9 +5,9 @@
  *
  * Between the CPUs of one kernel nothing has to be written into a message: the last stage of its delivery runs on the
  * CPU that it was sent from, right behind the sender, so what it would carry is read off that CPU. A TCP message or a
- * datagram that comes from another machine, a configured peer, carries the epoch and the slice, and they have been
- * noted by now (wire.bpf.c). All others carry nothing: their epoch is not known to be old, and their sender's slice
- * not to be short.
+ * datagram that comes from another machine, a configured peer, carries the epoch and the slice, or news of its job's
+ * turns (beat.h), and they have been noted by now (wire.bpf.c). All others carry nothing: their epoch is not known to
+ * be old, and their sender's slice not to be short.
  */
 #ifndef COSCHED_CARRY_BPF_H
 #define COSCHED_CARRY_BPF_H
@@ -94,11 +94,26 @@ static void carry_nothing(struct task_ctx *tctx)
 	tctx->message_slice_ns = 0;
 }
 
+/*
+ * @tctx hears what was noted of its job's turns: its CPU tells the job (beat.bpf.h), for which a hook may take no lock.
+ * Two messages that arrive at once may be heard as one. They are repeated by those that follow.
+ */
+static void gather_news(struct task_ctx *tctx, const struct cosched_wire_note *note)
+{
+	u64 tai_ns = bpf_ktime_get_tai_ns(), ahead_ns = note->news.tai_ns - tai_ns;
+
+	if ((s64)ahead_ns > (s64)tctx->news_ahead_ns)
+		tctx->news_ahead_ns = ahead_ns;
+	beat_gather(&tctx->news, current_policy(), &note->news, tai_ns + READ_ONCE(beat_ahead_ns));
+}
+
 /* Hands what was noted of a message from another machine to @tctx. */
 static void carry_noted(struct task_ctx *tctx, const struct cosched_wire_note *note)
 {
 	u64 epoch = note ? READ_ONCE(note->epoch) : 0;
 
+	if (note && note->news.sizes && is_beat())
+		gather_news(tctx, note);
 	if (!epoch) {
 		carry_nothing(tctx);
 		return;
@@ -156,7 +171,8 @@ static bool policy_reads_messages(void)
 {
 	const struct cosched_policy *policy = current_policy();
 
-	return cosched_uses_epochs(policy) || policy->residual_slice || policy->spin == COSCHED_SPIN_ADAPTIVE_GLOBAL;
+	return cosched_uses_epochs(policy) || policy->residual_slice || policy->spin == COSCHED_SPIN_ADAPTIVE_GLOBAL ||
+	       (wire_on && is_beat());
 }
 
 /* Hands what the message that the current task has for @tctx carries to it. */

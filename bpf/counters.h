@@ -22,6 +22,9 @@
 	X(turns_won,           "Those of them that a job has won on the CPU")			\
 	X(turns_alike,         "Times a job won a turn on two CPUs of this machine")		\
 	X(turns_unlike,        "Times a job won a turn on one of two CPUs, and not on the other")	\
+	X(news_sent,           "Segments and datagrams that took news of a job's turns to another machine")	\
+	X(news_heard,          "Segments and datagrams that brought news of a job's turns which were believed")	\
+	X(clock_steps,         "Times the clock of turns went forward since a peer's was later")	\
 	X(context_switches,    "Times a CPU changed from one task to another")			\
 	X(preemptions,         "Times a waking task preempted by the fair order, without a boost") \
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\
@@ -32,7 +35,7 @@
 	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")	\
 	X(epochs_sent,         "Segments and datagrams that took an epoch to another machine")	\
 	X(epochs_heard,        "Segments and datagrams that brought an epoch which was believed")	\
-	X(epochs_refused,      "Segments and datagrams that brought an epoch which was not believed") \
+	X(epochs_refused,      "Segments and datagrams that brought an epoch or news which were not believed") \
 	X(epochs_adopted,      "Times a CPU took over the epoch of another machine's message")	\
 	X(prefetches_sent,     "Times a correspondent on another machine was asked for ahead of a message") \
 	X(prefetches_lost,     "Prefetches that were not sent: the ring was full, or the network refused")	\

@@ -48,6 +48,9 @@ struct cpu_ctx {
 	/* Beat (beat.bpf.h). */
 	u64 turn;		/* that was drawn last */
 	u64 turn_job;		/* that has won it; 0: none */
+	u64 clock_ahead_ns;	/* of the clock of turns, before TAI */
+	u32 curr_theta;		/* what messages of the running task tell of its job */
+	u32 curr_sizes;		/* 0: nothing */
 
 	/* Balance (balance.bpf.h). */
 	u64 balance_at;		/* when this CPU looks for a busier one next */

@@ -56,6 +56,7 @@ static void note_turn(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 {
 	cctx->curr_has_turn = has_row(cctx) && has_turn(p);
 	cctx->curr_slot = 0;
+	cctx->curr_sizes = 0;
 	if (is_beat() && is_known_to_wait(tctx))
 		note_talker(p, tctx, cctx, cpu);
 }

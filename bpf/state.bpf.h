@@ -60,10 +60,13 @@ static bool is_beat(void)
 	return current_policy()->arrival == COSCHED_ARRIVAL_BEAT;
 }
 
+/* By how much the clock of turns is ahead of TAI, since a peer's is: on all CPUs alike (beat.bpf.h). */
+u64 beat_ahead_ns;
+
 /* The time that turns by beat follow from. */
 static u64 beat_time(void)
 {
-	return bpf_ktime_get_tai_ns();
+	return bpf_ktime_get_tai_ns() + READ_ONCE(beat_ahead_ns);
 }
 
 static u64 beat_turn(void)
@@ -170,6 +173,10 @@ struct task_ctx {
 	u64 message_epoch;
 	u64 message_slice_ns;	/* what was left of the sender's slice; 0: not known */
 	u32 message_wired;	/* it came from another machine, which sent an epoch */
+
+	/* What peers have told of its job's turns since it was told (beat.bpf.h). */
+	struct cosched_beat_news news;
+	u64 news_ahead_ns;	/* by how much the latest of their clocks was ahead of TAI */
 
 	/* Hints (hints.bpf.h). */
 	u64 hint_page;		/* of its process; 0: it gives none */

@@ -2,7 +2,7 @@
 /*
  * Epochs on the wire: TCP segments and datagrams to peers take along the epoch of the CPU that sends them and what is
  * left of its task's slice, and what comes from peers is noted before the message reaches its socket
- * (policies/wire.h; thesis 3.3, 4.2, 6.2.7).
+ * (policies/wire.h; thesis 3.3, 4.2, 6.2.7). Under beat it is news of its job's turns in place of both.
  *
  * An object of its own, of programs that call no kfunc, which outlives a restart of the scheduler. It shares four maps
  * with it: the CPUs' epochs, the counters, and the notes (wire_notes.bpf.h).
@@ -110,9 +110,7 @@ int on_udp(struct __sk_buff *skb)
 	if (!find_datagram(skb, &datagram))
 		return TC_ACT_UNSPEC;
 	told = told_to(&datagram.flow);
-	if (told && *told < TOLD_MAX && append_option(skb, &datagram)) {
-		count(COSCHED_COUNTER_epochs_sent);
+	if (told && *told < TOLD_MAX && append_option(skb, &datagram))
 		__sync_fetch_and_add(told, 1);
-	}
 	return TC_ACT_UNSPEC;
 }

@@ -87,8 +87,10 @@ static void forget_datagram(const struct cosched_wire_flow *flow)
 {
 	struct cosched_wire_note *note = datagrams_noted ? bpf_map_lookup_elem(&wire_datagrams, flow) : NULL;
 
-	if (note)
-		note->epoch = 0;
+	if (!note)
+		return;
+	note->epoch = 0;
+	note->news.sizes = 0;
 }
 
 /*
@@ -277,7 +279,9 @@ static bool append_option(struct __sk_buff *skb, const struct datagram *datagram
 	u8 surplus[COSCHED_WIRE_SURPLUS_MAX] = {};
 
 	describe_sender(&message);
-	if (!message.epoch || !has_place(skb, datagram, added) || !checksum_allows(skb, datagram))
+	if (!message.epoch && !message.news.sizes)
+		return false;
+	if (!has_place(skb, datagram, added) || !checksum_allows(skb, datagram))
 		return false;
 	cosched_wire_surplus_encode(surplus, pad, &message, &datagram->flow, &key);
 	/* What is new is zero. */
@@ -285,6 +289,7 @@ static bool append_option(struct __sk_buff *skb, const struct datagram *datagram
 		return false;
 	bpf_skb_store_bytes(skb, end + pad, surplus, length, 0);
 	lengthen(skb, datagram, added);
+	count_sent(&message);
 	return true;
 }
 

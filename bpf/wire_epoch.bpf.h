@@ -48,10 +48,25 @@ static void describe_sender(struct cosched_wire_message *message)
 	cctx = cpu_ctx_of(bpf_get_smp_processor_id());
 	if (!cctx)
 		return;
+	if (cctx->curr_sizes) {
+		message->news.tai_ns = bpf_ktime_get_tai_ns() + cctx->clock_ahead_ns;
+		message->news.theta = cctx->curr_theta;
+		message->news.sizes = cctx->curr_sizes;
+		return;
+	}
 	message->epoch = cctx->epoch;
 	ends_at = cctx->slice_ends_at;
 	if (cctx->curr_effective && ends_at > now)
 		message->slice_ns = ends_at - now;
+}
+
+/* What leaves takes @message along. */
+static void count_sent(const struct cosched_wire_message *message)
+{
+	if (message->news.sizes)
+		count(COSCHED_COUNTER_news_sent);
+	else if (message->epoch)
+		count(COSCHED_COUNTER_epochs_sent);
 }
 
 /* An option has come along @flow: has it been written by a peer, and is it of this time? Then it is noted. */
@@ -63,6 +78,12 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 	if (!cosched_wire_decode(&message, option, flow, &key)) {
 		count(COSCHED_COUNTER_epochs_refused);
 		return false;
+	}
+	note->news = message.news;
+	if (message.news.sizes) {
+		note->epoch = 0;
+		count(COSCHED_COUNTER_news_heard);
+		return true;
 	}
 	if (!message.epoch)
 		return true;

@@ -14,7 +14,7 @@
 
 /* What this end of a connection has sent and heard, with the socket. */
 struct wire_socket {
-	u64 epoch;		/* that its task sent last */
+	struct cosched_wire_message last;	/* that its task sent, without the slice */
 	u32 unheard;		/* segments sent with the option since one was heard */
 	u32 heard;		/* segments that brought one */
 	u32 owes;		/* the next acknowledgement takes one */
@@ -128,32 +128,40 @@ static void write_option(struct bpf_sock_ops *skops)
 		return;
 	if (a_task_sends(skops)) {
 		describe_sender(&message);
-		socket->epoch = message.epoch;
+		socket->last = message;
+		socket->last.slice_ns = 0;
 	} else {
-		message.epoch = socket->epoch;
+		message = socket->last;
 	}
 	flow_of(&flow, skops, false);
 	cosched_wire_encode(option, &message, &flow, &key);
 	if (bpf_store_hdr_opt(skops, option, cosched_wire_length(&key), 0))
 		return;
 	socket->owes = 0;
-	if (message.epoch)
-		count(COSCHED_COUNTER_epochs_sent);
+	count_sent(&message);
 	if (++socket->unheard >= UNHEARD_MAX)
 		set_writes(skops, false);
+}
+
+/* Has the segment that TCP has taken up our option with this identifier? Then it is copied to @option. */
+static bool load_option(struct bpf_sock_ops *skops, u8 *option, u16 exid)
+{
+	option[0] = COSCHED_WIRE_KIND;
+	option[1] = 4;
+	wire_put(option + 2, exid, 2);
+	return bpf_load_hdr_opt(skops, option, COSCHED_WIRE_SIGNED_LENGTH, 0) >= 0;
 }
 
 /* TCP has taken up a segment of a peer with an option that TCP does not know. */
 static void parse_option(struct bpf_sock_ops *skops)
 {
-	u8 option[COSCHED_WIRE_SIGNED_LENGTH] = {
-		COSCHED_WIRE_KIND, 4, COSCHED_WIRE_EXID >> 8, COSCHED_WIRE_EXID & 0xff,
-	};
+	u8 option[COSCHED_WIRE_SIGNED_LENGTH] = {};
 	struct wire_socket *socket = wire_socket_of(skops, 0);
 	struct cosched_wire_note *note, none = {};
 	struct cosched_wire_flow flow;
 
-	if (!socket || bpf_load_hdr_opt(skops, option, sizeof(option), 0) < 0)
+	if (!socket || (!load_option(skops, option, COSCHED_WIRE_EXID) &&
+			!load_option(skops, option, COSCHED_WIRE_NEWS_EXID)))
 		return;
 	flow_of(&flow, skops, true);
 	note = bpf_map_lookup_elem(&wire_notes, &flow);

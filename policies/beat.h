@@ -44,7 +44,8 @@
  *     first either that has had BEAT_SURPLUS_TURNS * S more than its share in the window of 2 s.
  *   - Size, or that a job is astray. That changes which nodes draw alike, and the shares of CPU time stay as they were.
  *
- * A message carries what struct cosched_beat_news has: 16 bytes. All nodes of a job need the same quantum_ns.
+ * A message carries what struct cosched_beat_news has, in 10 bytes (wire.h). All nodes of a job need the same
+ * quantum_ns.
  */
 #ifndef COSCHED_BEAT_H
 #define COSCHED_BEAT_H
@@ -64,9 +65,9 @@
 #define BEAT_FOLLOW_TURNS	3		/* it may be ahead of the running task by so much */
 #define BEAT_REST_RANK		(1ULL << 15)	/* of those that do not communicate: a draw of half of theta */
 #define BEAT_SIZES		4		/* bytes of a size's sketch */
-#define BEAT_RANK_MAX		60		/* of one of them */
+#define BEAT_RANK_MAX		15		/* of one of them: half a byte of a message, enough for 100,000 nodes */
 
-/* What a message says: 16 bytes. Which job it is of is known by its endpoint, its period by the time. */
+/* What a message says. Which job it is of is known by its endpoint, its period by the time. */
 struct cosched_beat_news {
 	u64 tai_ns;			/* the sender's clock, with its corrections */
 	u32 theta;			/* the least that it has heard in this period; even: the job is astray */
@@ -255,6 +256,26 @@ static inline void beat_hear(struct cosched_beat_job *job, const struct cosched_
 		job->heard = news->theta | 1;
 	job->heard_astray |= !(news->theta & 1);
 	job->heard_sizes = beat_sketch_merge(job->heard_sizes, news->sizes);
+}
+
+/*
+ * Adds @news, which came when the clock here showed @clock_ns, to @all: what a task has heard in this period. Without
+ * sizes @all is nothing so far.
+ */
+static inline void beat_gather(struct cosched_beat_news *all, const struct cosched_policy *policy,
+			       const struct cosched_beat_news *news, u64 clock_ns)
+{
+	u32 astray = !(all->theta & news->theta & 1), least = all->theta < news->theta ? all->theta : news->theta;
+	u64 period = beat_period(policy, clock_ns);
+
+	if (beat_period(policy, news->tai_ns) != period)
+		return;
+	if (!all->sizes || beat_period(policy, all->tai_ns) != period) {
+		*all = *news;
+		return;
+	}
+	all->theta = (least | 1) - astray;
+	all->sizes = beat_sketch_merge(all->sizes, news->sizes);
 }
 
 /*

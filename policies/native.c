@@ -413,6 +413,12 @@ void cosched_native_beat_hear(struct cosched_beat_job *job, const struct cosched
 	beat_hear(job, policy, news);
 }
 
+void cosched_native_beat_gather(struct cosched_beat_news *all, const struct cosched_policy *policy,
+				const struct cosched_beat_news *news, u64 clock_ns)
+{
+	beat_gather(all, policy, news, clock_ns);
+}
+
 u64 cosched_native_beat_rank(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
 			     s64 lead_ns, u32 *won)
 {

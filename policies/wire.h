@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Epochs on the wire: what a message of another machine carries in its TCP header, or behind its datagram
- * (docs/wire-format.md).
+ * What a message of another machine carries in its TCP header, or behind its datagram (docs/wire-format.md): an epoch,
+ * or news of its job's turns.
  *
  *	kind 253, length, ExID 16 bits		an experimental option (RFC 6994)
  *	epoch 64 bits				of the CPU that sent it (epoch.h; thesis 3.3); 0: none
  *	slice 16 bits				what is left of the sender's slice, in units (thesis 6.2.7); 0: not known
  *	MAC 32 bits				only if the cluster has a key
+ *
+ * News have the next ExID, and in place of epoch and slice what struct cosched_beat_news has (beat.h):
+ *
+ *	clock 48 bits				of the sender, in units
+ *	theta 16 bits				in 1 / 2^16; the lowest bit is that of the news
+ *	sizes 16 bits				of each of its ranks the lower half byte
+ *
+ * A node that knows epochs only refuses them.
  *
  * Behind a datagram it is of kind 127, which is UDP's for experiments, and the checksum of UDP's options is before it
  * (RFC 9868).
@@ -19,18 +27,20 @@
  * and one is believed if it is within a minute of the clock. A node that is drawn ahead of its clock by so much stays
  * there until the clock has caught up, for its epochs never go back.
  *
- * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, epoch, slice and kind; its lower half is
+ * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, what is carried, and kind; its lower half is
  * what is sent. A message that was recorded can be sent again within the minute, by a machine that can send in the name
  * of its sender, and says what was true then.
  */
 #ifndef COSCHED_WIRE_H
 #define COSCHED_WIRE_H
 
+#include "beat.h"
 #include "epoch.h"
 
 #define COSCHED_WIRE_KIND		253	/* an experimental option of TCP */
 #define COSCHED_WIRE_UDP_KIND		127	/* and of UDP (RFC 9868) */
-#define COSCHED_WIRE_EXID		0xC05C
+#define COSCHED_WIRE_EXID		0xC05C	/* even */
+#define COSCHED_WIRE_NEWS_EXID		0xC05D
 #define COSCHED_WIRE_LENGTH		14	/* bytes, without a MAC */
 #define COSCHED_WIRE_SIGNED_LENGTH	18
 #define COSCHED_WIRE_SURPLUS_MAX	20	/* bytes behind a datagram: the longest, with the checksum of UDP's options */
@@ -53,18 +63,18 @@ struct cosched_wire_key {
 	u32 reserved;
 };
 
-/* What a message carries. */
+/* What a message carries: an epoch, or news. */
 struct cosched_wire_message {
 	u64 epoch;
 	u64 slice_ns;			/* 0: not known */
+	struct cosched_beat_news news;	/* without sizes: none */
 };
 
 /* What the MAC is over: 47 bytes, and the end that SipHash gives them. */
 struct cosched_wire_signed {
 	struct cosched_wire_flow flow;
-	u8 epoch[8];
-	u8 slice[2];
-	u8 kind;			/* or what TCP carried would be believed of a datagram between the same ports */
+	u8 carried[10];
+	u8 kind;			/* or what TCP carried would be believed of a datagram; of news 1 more */
 	u8 length;
 } __attribute__((aligned(8)));
 
@@ -128,18 +138,28 @@ static inline u64 wire_siphash(const u64 *words, u32 count, const struct cosched
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* The MAC of @option, of which kind, epoch and slice are there, on its way along @flow. */
+/* Does @option, of an experimental kind, of which 4 bytes are there, have one of our identifiers? */
+static inline int cosched_wire_is_ours(const u8 *option)
+{
+	return (wire_get(option + 2, 2) & ~1ULL) == COSCHED_WIRE_EXID;
+}
+
+/* The same of @option, which is ours: does it carry news? */
+static inline int wire_has_news(const u8 *option)
+{
+	return option[3] & 1;
+}
+
+/* The MAC of @option, of which all but the MAC is there, on its way along @flow. */
 static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_flow *flow,
 				   const struct cosched_wire_key *key)
 {
-	struct cosched_wire_signed text = { .flow = *flow, .kind = option[0], .length = 47 };
+	struct cosched_wire_signed text = { .flow = *flow, .kind = option[0] + wire_has_news(option), .length = 47 };
 	u64 words[sizeof(text) / 8];
 	u32 i;
 
-	for (i = 0; i < 8; i++)
-		text.epoch[i] = option[4 + i];
-	text.slice[0] = option[12];
-	text.slice[1] = option[13];
+	for (i = 0; i < sizeof(text.carried); i++)
+		text.carried[i] = option[4 + i];
 	/* Not by a pointer of the other type: the compiler takes what that leads to for something else. */
 	__builtin_memcpy(words, &text, sizeof(words));
 	return wire_siphash(words, sizeof(words) / 8, key);
@@ -151,12 +171,6 @@ static inline u32 cosched_wire_length(const struct cosched_wire_key *key)
 	return key->is_set ? COSCHED_WIRE_SIGNED_LENGTH : COSCHED_WIRE_LENGTH;
 }
 
-/* Does @option, of an experimental kind, of which 4 bytes are there, have our identifier? */
-static inline int cosched_wire_is_ours(const u8 *option)
-{
-	return wire_get(option + 2, 2) == COSCHED_WIRE_EXID;
-}
-
 /* What is left of a slice in units, rounded up, so that a little is not mistaken for nothing known. */
 static inline u64 wire_slice_units(u64 slice_ns)
 {
@@ -164,6 +178,39 @@ static inline u64 wire_slice_units(u64 slice_ns)
 
 	units += (slice_ns & ((1ULL << COSCHED_WIRE_UNIT_BITS) - 1)) != 0;
 	return units < COSCHED_WIRE_SLICE_MAX ? units : COSCHED_WIRE_SLICE_MAX;
+}
+
+/* Of each rank the lower half byte: none is greater (BEAT_RANK_MAX). */
+static inline u16 wire_pack_sizes(u32 sizes)
+{
+	sizes = (sizes & 0x000f000f) | (sizes >> 4 & 0x00f000f0);
+	return (sizes & 0xff) | sizes >> 8;
+}
+
+static inline u32 wire_unpack_sizes(u16 packed)
+{
+	u32 sizes = (packed & 0x00ff) | (packed & 0xff00U) << 8;
+
+	return (sizes & 0x000f000f) | (sizes & 0x00f000f0) << 4;
+}
+
+/* Writes @news to the ten bytes at @carried. What theta loses by it is a turn in 2^15 that two nodes draw unlike. */
+static inline void wire_put_news(u8 *carried, const struct cosched_beat_news *news)
+{
+	u16 theta = (news->theta >> 16 & 0xfffe) | (news->theta & 1);
+
+	wire_put(carried, news->tai_ns >> COSCHED_WIRE_UNIT_BITS, 6);
+	wire_put(carried + 6, theta, 2);
+	wire_put(carried + 8, wire_pack_sizes(news->sizes), 2);
+}
+
+static inline void wire_get_news(struct cosched_beat_news *news, const u8 *carried)
+{
+	u32 theta = wire_get(carried + 6, 2);
+
+	news->tai_ns = wire_get(carried, 6) << COSCHED_WIRE_UNIT_BITS;
+	news->theta = (theta & 0xfffe) << 16 | (theta & 1);
+	news->sizes = wire_unpack_sizes(wire_get(carried + 8, 2));
 }
 
 /* Writes @message to @option, which has place for the longest, as an option of this kind, and returns its length. */
@@ -174,9 +221,13 @@ static inline u32 wire_encode_as(u8 *option, u8 kind, const struct cosched_wire_
 
 	option[0] = kind;
 	option[1] = length;
-	wire_put(option + 2, COSCHED_WIRE_EXID, 2);
-	wire_put(option + 4, message->epoch, 8);
-	wire_put(option + 12, wire_slice_units(message->slice_ns), 2);
+	wire_put(option + 2, message->news.sizes ? COSCHED_WIRE_NEWS_EXID : COSCHED_WIRE_EXID, 2);
+	if (message->news.sizes) {
+		wire_put_news(option + 4, &message->news);
+	} else {
+		wire_put(option + 4, message->epoch, 8);
+		wire_put(option + 12, wire_slice_units(message->slice_ns), 2);
+	}
 	if (key->is_set)
 		wire_put(option + 14, cosched_wire_mac(option, flow, key), 4);
 	return length;
@@ -224,16 +275,21 @@ static inline u32 cosched_wire_surplus_encode(u8 *surplus, u32 pad, const struct
 
 /*
  * Reads @option, of which the longest length is there to be read, into @message. Returns 0 if it is not one that a node
- * of this cluster wrote for this flow: another kind (that of TCP or UDP) or length, or another MAC.
+ * of this cluster wrote for this flow: another kind (that of TCP or UDP) or length, another MAC, or news of no node.
  */
 static inline int cosched_wire_decode(struct cosched_wire_message *message, const u8 *option,
 				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {
 	if ((option[0] != COSCHED_WIRE_KIND && option[0] != COSCHED_WIRE_UDP_KIND) || !cosched_wire_is_ours(option) ||
-	    option[1] != cosched_wire_length(key))
+	    option[1] != cosched_wire_length(key) || (wire_has_news(option) && !wire_get(option + 12, 2)))
 		return 0;
 	if (key->is_set && wire_get(option + 14, 4) != cosched_wire_mac(option, flow, key))
 		return 0;
+	*message = (struct cosched_wire_message){};
+	if (wire_has_news(option)) {
+		wire_get_news(&message->news, option + 4);
+		return 1;
+	}
 	message->epoch = wire_get(option + 4, 8);
 	message->slice_ns = wire_get(option + 12, 2) << COSCHED_WIRE_UNIT_BITS;
 	return 1;

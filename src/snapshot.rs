@@ -66,6 +66,9 @@ pub struct Snapshot {
     pub arrival_to_run: Histogram,
     /// By how much the turns of a gang's rows began late.
     pub gang_skew: GangSkew,
+    /// By how much the clock of turns by beat is ahead of TAI, since a peer's is, s.
+    #[serde(default)]
+    pub clock_ahead_seconds: f64,
     /// Who is asked for ahead of messages. Absent if nobody is.
     #[serde(default)]
     pub prefetch: Option<PrefetchView>,

@@ -390,6 +390,24 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    fn news_that_are_gathered_say_what_each_of_them_says(
+        all in prop::collection::vec((0..3 * PERIOD_TURNS, any::<u32>(), 0..1000u64), 0..8), turn in 0..PERIOD_TURNS,
+    ) {
+        let of = |&(turn, theta, node): &(u64, u32, u64)| News { tai_ns: (FIRST + turn) * S, theta, sizes: beat_sketch(node) };
+        let period = FIRST / PERIOD_TURNS + 1;
+        let mut one_by_one = beat_job(7, 1, period);
+        let mut at_once = one_by_one;
+        // What was gathered in the period before does not count.
+        let mut gathered = News { tai_ns: FIRST * S, theta: 0, sizes: beat_sketch(5000) };
+        for news in all.iter().map(of) {
+            beat_hear(&mut one_by_one, &BEATS, &news);
+            beat_gather(&mut gathered, &BEATS, &news, (FIRST + PERIOD_TURNS + turn) * S);
+        }
+        beat_hear(&mut at_once, &BEATS, &gathered);
+        prop_assert_eq!(format!("{one_by_one:?}"), format!("{at_once:?}"));
+    }
+
+    #[test]
     fn of_any_2_to_the_k_turns_each_has_its_part_of_the_range(name: u64, block: u64, k in 0..=BEAT_BLOCK_SHIFT) {
         let first = block << k;
         let mut parts: Vec<u32> = (first..=first + ((1 << k) - 1))

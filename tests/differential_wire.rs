@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use cosched_rules::intf::{cosched_prefetch, cosched_wire_flow, cosched_wire_key, cosched_wire_message};
-use cosched_rules::native::{self, PREFETCH_LENGTH};
+use cosched_rules::intf::{
+    cosched_beat_news, cosched_prefetch, cosched_wire_flow, cosched_wire_key, cosched_wire_message,
+};
+use cosched_rules::native::{self, NO_NEWS, PREFETCH_LENGTH};
 use differential::assert_alike;
 use random::Random;
 
@@ -22,7 +24,7 @@ const ROWS: usize = 200_000;
 const SEED: u64 = 0x0dd5_0c7e_75ca_1ab1;
 /// Of epochs and prefetches, ns.
 const WINDOW_NS: u64 = 60_000_000_000;
-const NO_MESSAGE: cosched_wire_message = cosched_wire_message { epoch: 0, slice_ns: 0 };
+const NO_MESSAGE: cosched_wire_message = cosched_wire_message { epoch: 0, slice_ns: 0, news: NO_NEWS };
 const NO_FLOW: cosched_wire_flow = cosched_wire_flow { from: [0; 4], to: [0; 4], from_port: 0, to_port: 0 };
 const NO_PREFETCH: cosched_prefetch =
     cosched_prefetch { flow: NO_FLOW, reserved: 0, time_ns: 0, epoch: 0, slice_ns: 0 };
@@ -70,6 +72,13 @@ fn padded(bytes: &[u8]) -> [u8; 20] {
     std::array::from_fn(|at| bytes.get(at).copied().unwrap_or(0))
 }
 
+/// An epoch, or news of nodes with any ranks.
+fn any_message(random: &mut Random) -> cosched_wire_message {
+    let sizes = if random.below(2) == 0 { 0 } else { random.number() as u32 };
+    let news = cosched_beat_news { tai_ns: random.number(), theta: random.number() as u32, sizes };
+    cosched_wire_message { epoch: random.number(), slice_ns: random.number(), news }
+}
+
 impl Row {
     /// `ns` or what is near it, where the window ends above all.
     fn near(random: &mut Random, ns: u64) -> u64 {
@@ -115,7 +124,7 @@ impl Row {
     /// Any bytes, or what a peer has written, with the same key or none, of which a bit has changed now and then.
     fn make_what_comes(&mut self, random: &mut Random) {
         let signs = if random.below(8) == 0 { cosched_wire_key { is_set: 0, ..self.key } } else { self.key };
-        let message = cosched_wire_message { epoch: random.number(), slice_ns: random.number() };
+        let message = any_message(random);
         match random.below(4) {
             0 => {}
             1 => self.option = padded(&native::wire_surplus_encode(false, &message, &self.flow, &signs)[2..]),
@@ -140,7 +149,7 @@ impl differential::Row for Row {
         let mut row: Row = unsafe { std::mem::transmute(words) };
         row.pad = random.below(2) as u32;
         row.key.is_set = if random.below(4) == 0 { 0 } else { row.key.is_set.max(1) };
-        row.message = cosched_wire_message { epoch: random.number(), slice_ns: random.number() };
+        row.message = any_message(random);
         let slice_ns = if random.below(2) == 0 { random.below(1 << 32) } else { random.number() };
         row.prefetch = cosched_prefetch { reserved: 0, epoch: random.number(), slice_ns, ..row.prefetch };
         row.make_times(random);
@@ -177,9 +186,10 @@ impl differential::Row for Row {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        const WIRE: usize = size_of::<cosched_wire_flow>() + 4 + size_of::<cosched_wire_key>() + 16;
+        const MESSAGE: usize = 2 * 8 + 8 + 2 * 4;
+        const WIRE: usize = size_of::<cosched_wire_flow>() + 4 + size_of::<cosched_wire_key>() + MESSAGE;
         const TIMES: usize = size_of::<cosched_prefetch>() + 3 * 8 + 6 * 4;
-        const ANSWERS: usize = 16 + size_of::<cosched_prefetch>() + 7 * 8 + 2 * 20 + PREFETCH_LENGTH + 4;
+        const ANSWERS: usize = MESSAGE + size_of::<cosched_prefetch>() + 7 * 8 + 2 * 20 + PREFETCH_LENGTH + 4;
         const { assert!(size_of::<Answers>() == ANSWERS) };
         const { assert!(size_of::<Row>() == WIRE + TIMES + 20 + PREFETCH_LENGTH + ANSWERS) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.

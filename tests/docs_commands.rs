@@ -154,7 +154,9 @@ fn wrong_script(words: &[String], leaves: &[Vec<String>], scripts: &str) -> Opti
         return Some(format!("{} is no program", words[0]));
     }
     if words[0] == "tests/vm/suite" {
-        let is_case = |name: &String| is_placeholder(name) || Path::new(&format!("tests/vm/cases/{name}.sh")).exists();
+        let is_there = |kind: &str, name: &String| Path::new(&format!("tests/vm/{kind}/{name}.sh")).exists();
+        let is_case =
+            |name: &String| is_placeholder(name) || ["cases", "pairs"].iter().any(|kind| is_there(kind, name));
         return rest.iter().find(|name| !is_case(name)).map(|name| format!("there is no case {name}"));
     }
     let flags: Vec<String> = rest.iter().filter(|word| word.starts_with("--")).cloned().collect();

@@ -8,10 +8,10 @@ mod checksum;
 use std::hash::Hasher;
 
 use checksum::sum;
-use cosched_rules::intf::{cosched_wire_flow, cosched_wire_key, cosched_wire_message};
+use cosched_rules::intf::{cosched_beat_news, cosched_wire_flow, cosched_wire_key, cosched_wire_message};
 use cosched_rules::native::{
-    WIRE_OPTION_MAX, epoch_adopt, epoch_next, wire_credible, wire_decode, wire_encode, wire_epoch_next,
-    wire_surplus_encode,
+    NO_NEWS, WIRE_OPTION_MAX, beat_sketch, beat_sketch_merge, epoch_adopt, epoch_next, wire_credible, wire_decode,
+    wire_encode, wire_epoch_next, wire_surplus_encode,
 };
 use proptest::prelude::*;
 use scx_cosched::wire::key::{Key, NO_KEY};
@@ -35,7 +35,7 @@ fn key(byte: u8) -> cosched_wire_key {
 }
 
 fn message(epoch: u64, slice_ns: u64) -> cosched_wire_message {
-    cosched_wire_message { epoch, slice_ns }
+    cosched_wire_message { epoch, slice_ns, news: NO_NEWS }
 }
 
 fn decoded(option: &[u8], flow: &cosched_wire_flow, key: &cosched_wire_key) -> Option<(u64, u64)> {
@@ -73,6 +73,64 @@ fn an_option_has_the_bytes_of_the_document() {
     ] {
         assert_eq!(wire_encode(&message(epoch, slice_ns), &FLOW, &NO_KEY), bytes, "{epoch:#x} {slice_ns}");
     }
+}
+
+fn of_news(tai_ns: u64, theta: u32, sizes: u32) -> cosched_wire_message {
+    cosched_wire_message { news: cosched_beat_news { tai_ns, theta, sizes }, ..message(0, 0) }
+}
+
+fn news_of(option: &[u8], key: &cosched_wire_key) -> Option<(u64, u32, u32)> {
+    let message = wire_decode(option, &FLOW, key)?;
+    assert_eq!((message.epoch, message.slice_ns), (0, 0));
+    Some((message.news.tai_ns, message.news.theta, message.news.sizes))
+}
+
+#[test]
+fn news_have_the_bytes_of_the_document() {
+    for (tai_ns, theta, sizes, bytes) in [
+        (0x0102_0304_0506 * UNIT, 0x0708_0001, 0x0a0b_0c0d, [1, 2, 3, 4, 5, 6, 7, 9, 0xab, 0xcd]),
+        (0x0102_0304_0506 * UNIT + UNIT - 1, 0x0709_ffff, 0x0f00_0000, [1, 2, 3, 4, 5, 6, 7, 9, 0xf0, 0]),
+        // The lowest bit of theta says that the job is astray, the others are cut off.
+        (u64::MAX, u32::MAX - 1, 1, [255, 255, 255, 255, 255, 255, 255, 254, 0, 1]),
+        (0, 1, 0x0f0f_0f0f, [0, 0, 0, 0, 0, 0, 0, 1, 255, 255]),
+    ] {
+        let message = of_news(tai_ns, theta, sizes);
+        let option = wire_encode(&message, &FLOW, &NO_KEY);
+        assert_eq!(option, [&[253, 14, 0xc0, 0x5d][..], &bytes].concat());
+        let cut = (theta & !0x1ffff) | (theta & 1);
+        assert_eq!(news_of(&option, &NO_KEY), Some(((tai_ns / UNIT % (1 << 48)) * UNIT, cut, sizes)));
+        for kind in [253, 127] {
+            let signed = match kind {
+                253 => wire_encode(&message, &FLOW, &key(7)),
+                _ => wire_surplus_encode(false, &message, &FLOW, &key(7))[2..].to_vec(),
+            };
+            assert_eq!(signed[..14], [&[kind, 18, 0xc0, 0x5d][..], &bytes].concat());
+            // It is signed as of the kind that follows, so it is not believed as an epoch, nor as the other kind.
+            let as_signed = [&[kind + 1], &signed[1..]].concat();
+            assert_eq!(signed[14..], mac(&as_signed, &key(7)).to_be_bytes());
+            assert_eq!(news_of(&signed, &key(7)), Some(((tai_ns / UNIT % (1 << 48)) * UNIT, cut, sizes)));
+            assert_eq!(decoded(&[&signed[..3], &[0x5c], &signed[4..]].concat(), &FLOW, &key(7)), None);
+        }
+    }
+}
+
+#[test]
+fn news_of_no_node_are_not_believed() {
+    let mut option = wire_encode(&of_news(NOW, 1, 1), &FLOW, &NO_KEY);
+    option[13] = 0;
+    assert_eq!(news_of(&option, &NO_KEY), None);
+}
+
+#[test]
+fn all_sizes_come_as_they_were() {
+    let mut sizes = 0;
+    for node in 0..100_000 {
+        let message = of_news(NOW, 1, beat_sketch(node));
+        assert_eq!(news_of(&wire_encode(&message, &FLOW, &NO_KEY), &NO_KEY).unwrap().2, beat_sketch(node));
+        sizes = beat_sketch_merge(sizes, beat_sketch(node));
+    }
+    let message = of_news(NOW, 1, sizes);
+    assert_eq!(news_of(&wire_encode(&message, &FLOW, &NO_KEY), &NO_KEY).unwrap().2, sizes);
 }
 
 #[test]
@@ -256,7 +314,7 @@ proptest! {
     #[test]
     fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..40), flow in any_flow(), key in any_key()) {
         let length = if key.is_set == 0 { 14 } else { 18 };
-        let ours = [253, 127].iter().any(|kind| bytes.starts_with(&[*kind, length, 0xc0, 0x5c]));
+        let ours = bytes.len() > 3 && [253, 127].contains(&bytes[0]) && bytes[1..3] == [length, 0xc0] && [0x5c, 0x5d].contains(&bytes[3]);
         prop_assert!(ours || decoded(&bytes, &flow, &key).is_none());
     }
 

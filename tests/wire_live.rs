@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use common::needs_root;
 use cosched_rules::intf::cosched_wire_note;
-use rig::{MESSAGE, Rig, SLICE, epoch_now};
+use nix::time::ClockId;
+use rig::{MESSAGE, Rig, SLICE, epoch_now, now};
 use scx_cosched::wire::key::Key;
 
 /// A connection from one address to another.
@@ -103,6 +104,26 @@ fn takes_an_epoch_along(rig: &Rig, from: &str, to: &str, by_xdp: bool) {
     panic!("a note outlives its connection");
 }
 
+/// A message tells of its job's turns in place of an epoch, and the next epoch is not mistaken for more of that.
+fn takes_news_along(rig: &Rig, from: &str, to: &str) {
+    let (mut a, mut b) = connect(from, to);
+    for (theta, ahead_ns) in [(0x1234_0001, 0), (0x1234_0000, 70_000_000)] {
+        rig.set_news(theta, 0x0302_0101, ahead_ns);
+        let before = now(ClockId::CLOCK_TAI);
+        pass(&mut a, &mut b);
+        let note = noted(rig, &b).unwrap();
+        assert_eq!((note.epoch, note.news.theta, note.news.sizes), (0, theta, 0x0302_0101), "{from} to {to}");
+        let clock_ns = before - (1 << 14) + ahead_ns..=now(ClockId::CLOCK_TAI) + ahead_ns;
+        assert!(clock_ns.contains(&note.news.tai_ns), "{clock_ns:?} {}", note.news.tai_ns);
+    }
+    let (sent, heard) = (rig.counter("news_sent"), rig.counter("news_heard"));
+    assert!(sent >= 2 && heard >= 2, "{sent} {heard}");
+    rig.set_epoch(epoch_now(0));
+    pass(&mut a, &mut b);
+    let note = noted(rig, &b).unwrap();
+    assert!(note.epoch != 0 && note.news.sizes == 0);
+}
+
 /// Bulk data arrives whole, some of it sent by softirqs.
 fn takes_much_data_along(rig: &Rig, from: &str, to: &str) {
     let (mut a, mut b) = connect(from, to);
@@ -182,6 +203,7 @@ fn epochs_cross_the_loopback() {
         assert!(states.missing.is_empty(), "{states:?}");
         assert_eq!(states.attached.len(), 1 + 2 * interfaces.len());
         takes_an_epoch_along(&rig, "127.77.0.1", "127.77.1.1", !interfaces.is_empty());
+        takes_news_along(&rig, "127.77.0.1", "127.77.1.1");
         takes_much_data_along(&rig, "127.77.0.1", "127.77.1.1");
         goes_on_one_way(&rig, "127.77.0.1", "127.77.1.1");
         leaves_other_namespaces_alone(&rig, "127.77.0.1", "127.77.1.1");

@@ -115,6 +115,20 @@ fn checksums_are_right(rig: &Rig, from: &str, to: &str) {
     }
 }
 
+/// So do news of a job's turns, and the next datagram without an option brings none.
+fn datagrams_take_news_along(rig: &Rig, from: &str, to: &str) {
+    let (a, b) = sockets(from, to);
+    let noted = || rig.note_in("wire_datagrams", a.local_addr().unwrap(), b.local_addr().unwrap()).unwrap();
+    rig.set_news(0x1234_0001, 0x0302_0101, 0);
+    send(&a, &b, MESSAGE);
+    let note = noted();
+    assert_eq!((note.epoch, note.news.theta, note.news.sizes), (0, 0x1234_0001, 0x0302_0101));
+    assert!(rig.counter("news_sent") > 0 && rig.counter("news_heard") > 0);
+    rig.set_epoch(0);
+    send(&a, &b, MESSAGE);
+    assert_eq!(noted().news.sizes, 0);
+}
+
 /// Who does not answer is told no more after a while, and who is no peer nothing.
 fn datagrams_cease_without_an_answer(from: &str, to: &str) {
     let rig = Rig::new(&[&format!("{to}/32")], &["lo"], None);
@@ -138,6 +152,7 @@ fn datagrams_take_epochs_along() {
         let rig = Rig::new(&["127.77.0.0/16"], &["lo"], key);
         let states = rig.wire.states();
         assert!(states.missing.is_empty(), "{states:?}");
+        datagrams_take_news_along(&rig, "127.77.0.1", "127.77.1.1");
         a_datagram_takes_an_epoch_along(&rig, "127.77.0.1", "127.77.1.1", option);
         checksums_are_right(&rig, "127.77.0.1", "127.77.1.1");
 

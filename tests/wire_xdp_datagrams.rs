@@ -5,7 +5,7 @@
 //! Runs `bpf/wire.bpf.c` by test_run on this machine's kernel: it needs root and BTF, not sched_ext.
 
 use cosched_rules::intf::{cosched_wire_key, cosched_wire_message};
-use cosched_rules::native::wire_surplus_encode;
+use cosched_rules::native::{NO_NEWS, wire_surplus_encode};
 use packets::{NOP, PACKETS, SEED, flow, option, packet, present, with_key, with_rig};
 use random::Random;
 use scx_cosched::wire::key::{Key, NO_KEY};
@@ -67,7 +67,7 @@ fn checked(data: usize, options: &[u8]) -> Vec<u8> {
 }
 
 fn signed(odd: bool, ipv6: bool, epoch: u64, key: &cosched_wire_key) -> Vec<u8> {
-    wire_surplus_encode(odd, &cosched_wire_message { epoch, slice_ns: 0 }, &flow(ipv6), key)
+    wire_surplus_encode(odd, &cosched_wire_message { epoch, slice_ns: 0, news: NO_NEWS }, &flow(ipv6), key)
 }
 
 fn surplus(odd: bool, ipv6: bool, epoch: u64) -> Vec<u8> {

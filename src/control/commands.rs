@@ -334,6 +334,10 @@ pub fn status_text(snapshot: &Snapshot) -> String {
         fact("gang skew", gang_skew(&snapshot.gang_skew));
     }
 
+    if snapshot.clock_ahead_seconds > 0.0 {
+        fact("clock of turns", format!("{:.1} ms ahead of TAI, after a peer's", 1e3 * snapshot.clock_ahead_seconds));
+    }
+
     let mut events = table();
     events.set_header(["EVENT", "COUNT"]);
     for (name, count) in &snapshot.counters {

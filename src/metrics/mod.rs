@@ -177,7 +177,9 @@ impl View {
         out.encode_descriptor("gang_skew", help, Some(&Unit::Seconds), MetricType::Counter)?
             .encode_counter::<NoLabelSet, f64, f64>(&skew.sum_seconds, None)?;
         let help = "By how much a turn of a gang's row began late at most";
-        gauge(out, "gang_skew_max", help, Some(Unit::Seconds), skew.max_seconds)
+        gauge(out, "gang_skew_max", help, Some(Unit::Seconds), skew.max_seconds)?;
+        let help = "By how much the clock of turns by beat is ahead of TAI, since a peer's is";
+        gauge(out, "clock_ahead", help, Some(Unit::Seconds), self.0.clock_ahead_seconds)
     }
 }
 

@@ -50,6 +50,7 @@ impl Scheduler<'_, '_> {
             denied: snapshot::decisions(&totals, false),
             arrival_to_run: Histogram::from_powers_of_two(&totals.latency_buckets, totals.latency_sum_ns),
             gang_skew: GangSkew::of(&totals),
+            clock_ahead_seconds: self.clock_ahead_seconds(),
             prefetch: self.prefetch.as_ref().and(self.session.port.as_ref()).map(Port::view),
             hinted: self.session.settings.values.hints_socket.as_ref().map(|_| self.hinted()),
             jobs,
@@ -59,6 +60,10 @@ impl Scheduler<'_, '_> {
     fn hinted(&self) -> Hinted {
         let threads = self.skel.maps.bss_data.as_ref().map_or(0, |bss| bss.hinted_threads);
         self.hints.hinted(threads)
+    }
+
+    fn clock_ahead_seconds(&self) -> f64 {
+        self.skel.maps.bss_data.as_ref().map_or(0.0, |bss| bss.beat_ahead_ns as f64 / 1e9)
     }
 
     fn hook_states(&self) -> HookStates {

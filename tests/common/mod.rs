@@ -109,6 +109,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
         denied: numbered(false),
         arrival_to_run: Histogram::from_powers_of_two(&[1, 0, 2, 4], 20_000),
         gang_skew: GangSkew { turns: 400, sum_seconds: 0.004_92, mean_seconds: 12.3e-6, max_seconds: 0.000_8 },
+        clock_ahead_seconds: 0.006_1,
         prefetch: Some(PrefetchView { correspondents: 4, port: 9938 }),
         hinted: Some(Hinted { processes: 3, threads: 12 }),
         jobs: vec![job("/slurm/job_7", Some(1.2)), job("/a \"quoted\\name\"\n", Some(0.5)), job("other", None)],

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use cosched_rules::intf::{cosched_wire_flow, cosched_wire_key, cosched_wire_message, cosched_wire_note};
-use cosched_rules::native::{wire_encode, wire_epoch_next};
+use cosched_rules::native::{NO_NEWS, wire_encode, wire_epoch_next};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, ProgramInput};
 use nix::time::{ClockId, clock_gettime};
@@ -138,5 +138,5 @@ pub fn present() -> u64 {
 
 /// The option of a segment.
 pub fn option(epoch: u64) -> Vec<u8> {
-    wire_encode(&cosched_wire_message { epoch, slice_ns: 0 }, &flow(false), &NO_KEY)
+    wire_encode(&cosched_wire_message { epoch, slice_ns: 0, news: NO_NEWS }, &flow(false), &NO_KEY)
 }

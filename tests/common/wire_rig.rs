@@ -52,9 +52,18 @@ impl Rig {
     /// From now on every CPU is in `epoch`.
     pub fn set_epoch(&self, epoch: u64) {
         let ends_at = now(ClockId::CLOCK_MONOTONIC) + SLICE;
-        let cctx = cpu_ctx { epoch, slice_ends_at: ends_at, curr_effective: 1, ..cpu_ctx::default() };
+        self.set_cpus(&cpu_ctx { epoch, slice_ends_at: ends_at, curr_effective: 1, ..cpu_ctx::default() });
+    }
+
+    /// On all CPUs runs a task of a job that has this to tell, by a clock that is so far ahead of TAI.
+    pub fn set_news(&self, theta: u32, sizes: u32, ahead_ns: u64) {
+        let told = cpu_ctx { curr_theta: theta, curr_sizes: sizes, clock_ahead_ns: ahead_ns, ..cpu_ctx::default() };
+        self.set_cpus(&cpu_ctx { epoch: epoch_now(0), ..told });
+    }
+
+    fn set_cpus(&self, cctx: &cpu_ctx) {
         // SAFETY: integers, and padding that is not looked at.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const cctx).cast::<u8>(), size_of::<cpu_ctx>()) };
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const *cctx).cast::<u8>(), size_of::<cpu_ctx>()) };
         for cpu in 0..*NR_CPU_IDS as u32 {
             self.maps["cpu_ctxs"].update(&cpu.to_ne_bytes(), bytes, MapFlags::ANY).unwrap();
         }

@@ -21,6 +21,7 @@ unsafe extern "C" {
     fn cosched_native_beat_renew(job: *mut Job, here: u32, period: u64);
     fn cosched_native_beat_tell(news: *mut News, job: *const Job, clock_ns: u64);
     fn cosched_native_beat_hear(job: *mut Job, policy: *const Policy, news: *const News);
+    fn cosched_native_beat_gather(all: *mut News, policy: *const Policy, news: *const News, clock_ns: u64);
     fn cosched_native_beat_rank(policy: *const Policy, job: *const Job, turn: u64, lead_ns: i64, won: *mut u32) -> u64;
     fn cosched_native_beat_may_lead(policy: *const Policy, surplus_ns: i64) -> i32;
     fn cosched_native_beat_hear_nothing(job: *mut Job);
@@ -40,6 +41,8 @@ unsafe extern "C" {
 
 /// Of a CPU that has heard nothing.
 pub const NEW_BEAT_CLOCK: Clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 0 };
+/// Of a message without news.
+pub const NO_NEWS: News = News { tai_ns: 0, theta: 0, sizes: 0 };
 /// Of a CPU that no job holds.
 pub const NEW_BEAT_HOLD: Hold = Hold { name: 0, until_ns: 0 };
 /// The rank of tasks that do not communicate, and of all in a turn that no job has won.
@@ -119,6 +122,12 @@ pub fn beat_tell(job: &Job, clock_ns: u64) -> News {
 pub fn beat_hear(job: &mut Job, policy: &Policy, news: &News) {
     // SAFETY: changes its first argument and reads the others.
     unsafe { cosched_native_beat_hear(job, policy, news) }
+}
+
+/// Adds `news`, which came when the clock here showed `clock_ns`, to `all` that a task has heard in this period.
+pub fn beat_gather(all: &mut News, policy: &Policy, news: &News, clock_ns: u64) {
+    // SAFETY: changes its first argument and reads the others.
+    unsafe { cosched_native_beat_gather(all, policy, news, clock_ns) }
 }
 
 /// How early the job goes in `turn`, 0 being the first, `won` being kept up to date; see `policies/beat.h`.

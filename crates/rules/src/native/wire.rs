@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What goes over the wire, as native functions (`policies/wire.h`, `policies/prefetch.h`).
 
+use super::NO_NEWS;
 use crate::intf::{self, cosched_prefetch as Prefetch};
 use crate::intf::{cosched_wire_flow as Flow, cosched_wire_key as Key, cosched_wire_message as Message};
 
@@ -60,7 +61,7 @@ pub fn wire_decode(option: &[u8], flow: &Flow, key: &Key) -> Option<Message> {
     let mut bytes = [0; WIRE_OPTION_MAX];
     let length = option.len().min(WIRE_OPTION_MAX);
     bytes[..length].copy_from_slice(&option[..length]);
-    let mut message = Message { epoch: 0, slice_ns: 0 };
+    let mut message = Message { epoch: 0, slice_ns: 0, news: NO_NEWS };
     // SAFETY: the longest option can be read, and the message written.
     let ours = unsafe { cosched_native_wire_decode(&mut message, bytes.as_ptr(), flow, key) };
     (ours != 0).then_some(message)

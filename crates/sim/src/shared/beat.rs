@@ -216,7 +216,7 @@ impl Shared<'_> {
     /// What a message of `slot` says; nothing under other rules, which is a sketch of nobody.
     pub(super) fn beat_tells(&self, on: usize, slot: u32, now_ns: u64) -> cosched_beat_news {
         if !is_beat(self.policy(on)) {
-            return cosched_beat_news { tai_ns: 0, theta: 0, sizes: 0 };
+            return native::NO_NEWS;
         }
         let job = self.setup.who_is(self.node_of(on), slot).0 as usize;
         native::beat_tell(&self.cpus[on].beat.jobs[job], self.beat_clock_ns(on, now_ns))

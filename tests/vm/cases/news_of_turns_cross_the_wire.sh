@@ -1,0 +1,36 @@
+#!/bin/bash
+# Under beat messages tell of their job's turns, by TCP and behind datagrams, and what they tell is believed. A policy
+# without turns has them take epochs along again, and the other way round, while the connections go on.
+. "$(dirname -- "$0")/../case.sh"
+. "$(dirname -- "$0")/../wire.sh"
+
+# crossed: sets sent, heard, refused and epochs to what is counted in two seconds
+crossed() {
+	local counts='.counters | "\(.news_sent) \(.news_heard) \(.epochs_refused) \(.epochs_heard)"' before
+	read -ra before < <(scx_cosched status --json | jq -r "$counts")
+	sleep 2
+	read -r sent heard refused epochs < <(scx_cosched status --json | jq -r "$counts")
+	: $((sent -= before[0], heard -= before[1], refused -= before[2], epochs -= before[3]))
+	echo "$1: news sent $sent, heard $heard, refused $refused; epochs heard $epochs"
+	is "$refused" 0 "of them refused:"
+}
+
+loop
+start --policy beat "${loops[@]}" --interface lo --node-number 100
+compete
+talk 20000 loop4/spin loop6/block round4/spin
+crossed "under beat"
+(( sent > 0 && heard * 10 >= sent * 8 )) || fail "news do not cross the wire"
+scx_cosched policy set dcs --gate epochs
+sleep 1
+crossed "under dcs"
+is "$sent" 0 "news sent without turns:"
+(( epochs > 0 )) || fail "epochs do not cross the wire after news have"
+scx_cosched policy set beat
+sleep 1
+crossed "under beat again"
+(( heard > 0 )) || fail "news do not cross the wire after epochs have"
+is "$(scx_cosched status --json | jq .counters.clock_steps)" 0 "a machine's own clock moved it:"
+quiet
+unwarned
+stop

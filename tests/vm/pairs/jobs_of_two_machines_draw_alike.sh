@@ -1,0 +1,103 @@
+#!/bin/bash
+# Under beat a job of two machines draws alike on both, by what its messages tell: the least theta of the two, and the later
+# clock. Without peers each machine goes by its own, and the job has more turns on the one that is less crowded.
+set -Eeuo pipefail
+# shellcheck source=../common.sh
+. "$(dirname -- "$0")/../common.sh"
+
+mkdir -p /run/bin
+install target/release/scx_cosched{,-bench} "$here"/{mpi-remote,mpi-task} /run/bin/
+export PATH=/run/bin:$PATH
+# shellcheck source=../nodes.sh
+. "$here/nodes.sh"
+
+# Two processes that pass a message to and fro for ever, and never sleep.
+cat >$tmp/pair.py <<'END'
+import socket, sys
+server = len(sys.argv) < 2
+end = socket.create_server(("", 7100)).accept()[0] if server else socket.create_connection((sys.argv[1], 7100))
+end.setblocking(False)
+end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+if server:
+    end.send(b"x")
+while True:
+    try:
+        end.send(end.recv(1))
+    except BlockingIOError:
+        pass
+END
+
+# The clock of the one that connects is set 7 ms ahead of the other's: by the quickest of a hundred answers.
+cat >$tmp/clock.py <<'END'
+import socket, struct, sys, time
+if len(sys.argv) < 2:
+    end = socket.create_server(("", 7101)).accept()[0]
+    while end.recv(1):
+        end.send(struct.pack("q", time.time_ns()))
+else:
+    end = socket.create_connection((sys.argv[1], 7101))
+    tries = []
+    for _ in range(100):
+        begin = time.monotonic_ns()
+        end.send(b"?")
+        there, = struct.unpack("q", end.recv(8))
+        took = time.monotonic_ns() - begin
+        tries.append((took, there + took // 2 - time.time_ns()))
+    took, apart = min(tries)
+    time.clock_settime_ns(time.CLOCK_REALTIME, time.time_ns() + apart + 7_000_000)
+    print(f"the clocks were {apart / 1e6:.1f} ms apart, to within {took / 2e6:.1f} ms")
+END
+meet
+
+on() { mpi-remote "${nodes[$1]}" "$2"; }
+# begin NODE COMMAND: in the background there, until "over"
+begin() { on "$1" "(exec setsid $2 >$tmp/said 2>&1) & echo \$! >>$tmp/begun"; }
+over() { everywhere "kill \$(cat $tmp/begun) 2>/dev/null; rm -f $tmp/begun"; }
+listens() { until on 0 "ss -Hltn 'sport = $1' | grep -q ."; do sleep 0.2; done; }
+
+# won NODE: the turns that have been drawn there so far, and those that the job has won
+won() { on "$1" "scx_cosched status --json | jq -r '.counters | \"\(.turns) \(.turns_won)\"'"; }
+
+# wins FLAG...: sets the array wins to how many of a thousand turns the job wins on either node, when it has run for three
+# seconds
+wins() {
+	local node now before=()
+	schedule --policy beat "$@"
+	begin 0 "mpi-task pair python3 -IS $tmp/pair.py"
+	listens 7100
+	begin 1 "mpi-task pair python3 -IS $tmp/pair.py ${nodes[0]}"
+	begin 0 "sh -c 'while :; do :; done'"
+	for _ in 1 2 3; do begin 1 "sh -c 'while :; do :; done'"; done
+	sleep 3
+	for node in 0 1; do before[node]=$(won $node); done
+	sleep 10
+	for node in 0 1; do
+		now=$(won $node)
+		wins[node]=$((1000 * (${now#* } - ${before[node]#* }) / (${now% *} - ${before[node]% *})))
+	done
+	echo "${*:-without peers}: of a thousand turns the job wins ${wins[*]}"
+}
+
+begin 0 "python3 -IS $tmp/clock.py"
+listens 7101
+on 1 "python3 -IS $tmp/clock.py ${nodes[0]}"
+wins
+alone=("${wins[@]}")
+over
+everywhere "umask 077; printf '%032x\n' 12345 >$tmp/key"
+wins --peer 10.77.0.0/24 --cluster-key $tmp/key
+heard=() refused=() ahead=()
+for node in 0 1; do
+	read -r "heard[node]" "refused[node]" "ahead[node]" < <(on $node "scx_cosched status --json |
+		jq -r '\"\(.counters.news_heard) \(.counters.epochs_refused) \(.clock_ahead_seconds * 1e6 | round)\"'")
+done
+echo "news heard ${heard[*]}, refused ${refused[*]}; clocks ahead of TAI by ${ahead[*]} us"
+over
+schedule
+everywhere "! grep -E 'warning|error|panicked' $tmp/loader.log"
+(( heard[0] > 100 && heard[1] > 100 )) || die "news do not cross the wire"
+[[ ${refused[*]} == "0 0" ]] || die "news of a peer are refused"
+(( alone[0] * 2 >= alone[1] * 3 )) || die "without peers the crowd of node 1 shows on node 0 too"
+(( wins[0] * 4 <= wins[1] * 5 && wins[1] * 4 <= wins[0] * 5 )) || die "the job does not draw alike on both nodes"
+# A clock goes forward by 1 ms in a turn at most, and back by 10 us.
+(( ahead[0] >= 5000 && ahead[0] <= 9000 && ahead[1] <= 2000 )) || die "the clock of node 0 does not follow that of node 1"
