@@ -82,7 +82,7 @@ for wait in spin-block spin-yield; do
 	# A task that yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of 4 ms;
 	# later if it is outside of its calls half of the time, as this recv0 and select0 are. How much later depends on where
 	# in their round ticks find them: they had 1 to 33% in twenty tries, and have half of the CPU if nothing finds them. A
-	# task that yields had 26 to 47% in 28 tries of 4 s, and once more than 48, so it is watched for longer.
+	# task that yields had 26 to 47% in 28 tries of 4 s, and once more than 48; in sixteen of 16 s it had 31 to 35.
 	kinds=(udp4/poll0 tcp6/poll0)
 	if [[ $wait == spin-block ]]; then seconds=4 most=10 kinds+=(stream/select0 tcp4/recv0); else seconds=16 most=48; fi
 	declare -A later=([stream/select0]=40 [tcp4/recv0]=40)
