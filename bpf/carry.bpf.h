@@ -15,8 +15,6 @@
 #include "wire_notes.bpf.h"
 
 #define AF_UNIX		1
-#define AF_INET		2
-#define AF_INET6	10
 #define EPOCH_UNKNOWN	(~0ULL)
 
 /* What is left of the slice of the task that runs on @cctx's CPU, in ns; 0: nothing, or it is not known. */
@@ -27,25 +25,6 @@ static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
 	if (!cctx->curr_effective || (s64)used_ns < 0 || used_ns >= cctx->curr_slice_ns)
 		return 0;
 	return cctx->curr_slice_ns - used_ns;
-}
-
-/* Messages of the connection of @sk come along this flow; false if it has no addresses. */
-static bool flow_of_connection(struct cosched_wire_flow *flow, const struct sock *sk)
-{
-	const struct sock_common *common = &sk->__sk_common;
-
-	if (common->skc_family == AF_INET) {
-		wire_map_ipv4(flow->from, common->skc_daddr);
-		wire_map_ipv4(flow->to, common->skc_rcv_saddr);
-	} else if (common->skc_family == AF_INET6) {
-		__builtin_memcpy(flow->from, &common->skc_v6_daddr, sizeof(flow->from));
-		__builtin_memcpy(flow->to, &common->skc_v6_rcv_saddr, sizeof(flow->to));
-	} else {
-		return false;
-	}
-	flow->from_port = common->skc_dport;
-	flow->to_port = bpf_htons(common->skc_num);
-	return true;
 }
 
 /*
@@ -152,7 +131,7 @@ __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 	struct cosched_wire_note *note = NULL;
 	bool is_known;
 
-	is_known = sk->sk_protocol == IPPROTO_UDP ? flow_of_datagram(&flow, sk) : flow_of_connection(&flow, sk);
+	is_known = sk->sk_protocol == IPPROTO_UDP ? flow_of_datagram(&flow, sk) : flow_of_connection(&flow, &sk->__sk_common);
 	if (sk->__sk_common.skc_family == AF_UNIX || (is_known && wire_is_own(&flow))) {
 		carry_own(tctx);
 		return 0;

@@ -92,7 +92,7 @@ __noinline int note_correspondent(struct task_struct *p __arg_trusted, u64 addr,
 	struct cosched_wire_note *note;
 	struct correspondents *all;
 
-	if (sk->sk_protocol != IPPROTO_TCP || !wire_is_here(sk) || !flow_of_connection(&flow, sk))
+	if (sk->sk_protocol != IPPROTO_TCP || !wire_is_here(sk) || !flow_of_connection(&flow, &sk->__sk_common))
 		return 0;
 	note = connection_of(&flow);
 	if (!note)
@@ -123,7 +123,7 @@ static bool tell_correspondent(u64 addr, const struct cpu_ctx *cctx)
 	struct cosched_wire_flow back = {};
 
 	if (!is_socket(sk, addr) || sk->sk_protocol != IPPROTO_TCP || sk->__sk_common.skc_state != TCP_ESTABLISHED ||
-	    !wire_is_here(sk) || !flow_of_connection(&back, sk) || !connection_of(&back))
+	    !wire_is_here(sk) || !flow_of_connection(&back, &sk->__sk_common) || !connection_of(&back))
 		return false;
 	__builtin_memcpy(prefetch.flow.from, back.to, sizeof(back.to));
 	__builtin_memcpy(prefetch.flow.to, back.from, sizeof(back.from));

@@ -13,6 +13,7 @@
  *			The message is seen before (sockets.bpf.h), and so must be what it carries. Of datagrams it is the
  *			only one to do so
  *	tc		puts the option behind datagrams as they leave
+ *	iter		has TCP ask sock_ops for connections that were there before
  *
  * Of a node with two CPUs, CPU 0 in epoch 7 with a task that sends: TCP asks how long the header is to be (reserve),
  * and then for the option (write): epoch 7, 12 ms. The packet comes to the other node's interface, where XDP finds
@@ -28,9 +29,8 @@
  * acknowledgement.
  *
  * Where it hurts: the option keeps a segment off the kernel's short path for expected headers, and segments with
- * different options are not merged by GRO. Connections that were there before these programs carry none. XDP believes a
- * segment before TCP has checked its sequence number: without a key, whoever can send in the name of a peer and knows
- * ports can have it count for one of its epochs, within the window.
+ * different options are not merged by GRO. XDP believes a segment before TCP has checked its sequence number: without a
+ * key, whoever can send in the name of a peer and knows ports can have it count for one of its epochs, within the window.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -71,6 +71,17 @@ int on_tcp_option(struct bpf_sock_ops *skops)
 		break;
 	}
 	return 1;
+}
+
+SEC("iter/tcp")
+int on_connection(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *common = ctx->sk_common;
+	struct tcp_sock *tcp = common ? bpf_skc_to_tcp_sock(common) : NULL;
+
+	if (tcp)
+		adopt(common, tcp);
+	return 0;
 }
 
 SEC("xdp.frags")

@@ -11,6 +11,9 @@
 
 #include <bpf/bpf_endian.h>
 
+#define AF_INET		2
+#define AF_INET6	10
+
 /*
  * The cookie of the network namespace that the loader runs in, set by it. Sockets of other namespaces are not told and
  * not believed: in a namespace of their own users own any address, and so would pass for peers and for this node.
@@ -44,6 +47,23 @@ static void wire_map_ipv4(u32 *address, u32 ipv4)
 	address[1] = 0;
 	address[2] = bpf_htonl(0xffff);
 	address[3] = ipv4;
+}
+
+/* Messages of the connection of @common come along this flow; false if it has no addresses. */
+static bool flow_of_connection(struct cosched_wire_flow *flow, const struct sock_common *common)
+{
+	if (common->skc_family == AF_INET) {
+		wire_map_ipv4(flow->from, common->skc_daddr);
+		wire_map_ipv4(flow->to, common->skc_rcv_saddr);
+	} else if (common->skc_family == AF_INET6) {
+		__builtin_memcpy(flow->from, &common->skc_v6_daddr, sizeof(flow->from));
+		__builtin_memcpy(flow->to, &common->skc_v6_rcv_saddr, sizeof(flow->to));
+	} else {
+		return false;
+	}
+	flow->from_port = common->skc_dport;
+	flow->to_port = bpf_htons(common->skc_num);
+	return true;
 }
 
 /* Is the sender along @flow the machine that it goes to? */

@@ -6,11 +6,14 @@
 #ifndef COSCHED_WIRE_SOCKET_BPF_H
 #define COSCHED_WIRE_SOCKET_BPF_H
 
-#define AF_INET6		10
 #define NSEC_PER_SEC		1000000000ULL
-#define BPF_WRITE_HDR_TCP_CURRENT_MSS 1	/* not in vmlinux.h: an enum without a name */
 #define UNHEARD_MAX		64
 #define HEARD_PER_REPLY		16
+
+/* Not in vmlinux.h: a macro, and values of enums without a name. */
+#define SOL_TCP			6
+#define TCP_BPF_SOCK_OPS_CB_FLAGS	1008
+#define BPF_WRITE_HDR_TCP_CURRENT_MSS	1
 
 /* What this end of a connection has sent and heard, with the socket. */
 struct wire_socket {
@@ -72,6 +75,10 @@ static void set_writes(struct bpf_sock_ops *skops, bool writes)
 	bpf_sock_ops_cb_flags_set(skops, flags);
 }
 
+/* What TCP is to call these programs for. */
+#define CALLS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG |	\
+	       BPF_SOCK_OPS_STATE_CB_FLAG)
+
 /* A connection is there: it is to a peer, or of no interest ever after. */
 static void begin_connection(struct bpf_sock_ops *skops)
 {
@@ -86,8 +93,25 @@ static void begin_connection(struct bpf_sock_ops *skops)
 		count(COSCHED_COUNTER_endpoints_full);
 		return;
 	}
-	bpf_sock_ops_cb_flags_set(skops, skops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG |
-					 BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_STATE_CB_FLAG);
+	bpf_sock_ops_cb_flags_set(skops, skops->bpf_sock_ops_cb_flags | CALLS);
+}
+
+/*
+ * The same of one that was there before these programs, under a scheduler that has ended, or none. The loader has this
+ * run over all TCP sockets of its network namespace, once sock_ops is attached.
+ */
+static void adopt(struct sock_common *common, struct tcp_sock *tcp)
+{
+	int calls = tcp->bpf_sock_ops_cb_flags | CALLS;
+	struct cosched_wire_note note = {};
+	struct cosched_wire_flow flow = {};
+
+	if (common->skc_state != BPF_TCP_ESTABLISHED || !flow_of_connection(&flow, common) || !is_from_peer(&flow))
+		return;
+	if (!bpf_sk_storage_get(&wire_sockets, tcp, NULL, BPF_SK_STORAGE_GET_F_CREATE) ||
+	    bpf_map_update_elem(&wire_notes, &flow, &note, BPF_NOEXIST) ||
+	    bpf_setsockopt(tcp, SOL_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &calls, sizeof(calls)))
+		count(COSCHED_COUNTER_endpoints_full);
 }
 
 /*

@@ -124,6 +124,28 @@ fn takes_news_along(rig: &Rig, from: &str, to: &str) {
     assert!(note.epoch != 0 && note.news.sizes == 0);
 }
 
+/// A connection that was there before takes an epoch along, too, and both ends go on: under the first scheduler, and
+/// under one that is started after another has ended.
+fn takes_up_what_was_there_before(peers: &[&str], from: &str, to: &str) {
+    let (mut a, mut b) = connect(from, to);
+    pass(&mut a, &mut b);
+    for round in 0..2 {
+        let rig = Rig::new(peers, &["lo"], None);
+        for _ in 0..200 {
+            let epoch = epoch_now(0);
+            rig.set_epoch(epoch);
+            pass(&mut a, &mut b);
+            assert_eq!(noted(&rig, &b).expect("it is to a peer").epoch, epoch, "{from}, round {round}");
+            pass(&mut b, &mut a);
+            assert_eq!(noted(&rig, &a).expect("so is the other end").epoch, epoch, "{from}, round {round}");
+        }
+    }
+    let rig = Rig::new(&["10.99.0.0/16"], &["lo"], None);
+    rig.set_epoch(epoch_now(0));
+    pass(&mut a, &mut b);
+    assert_eq!(rig.counters(), [0; 3], "it is to no peer any more");
+}
+
 /// Bulk data arrives whole, some of it sent by softirqs.
 fn takes_much_data_along(rig: &Rig, from: &str, to: &str) {
     let (mut a, mut b) = connect(from, to);
@@ -196,6 +218,7 @@ fn epochs_cross_the_loopback() {
     ceases_without_an_answer("127.77.0.1", "127.77.1.1");
 
     let peers = ["127.77.0.0/16", "fd77::/64"];
+    takes_up_what_was_there_before(&peers, "127.77.0.1", "127.77.1.1");
     let signed = Some(Key::new([3; 16]));
     for (interfaces, key) in [(&[][..], None), (&["lo"], None), (&["lo"], signed), (&[], signed)] {
         let rig = Rig::new(&peers, interfaces, key);

@@ -14,7 +14,7 @@ pub mod settings;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
@@ -26,8 +26,8 @@ use aya::maps::{Map, MapData};
 use aya::programs::links::{CgroupAttachMode, LinkOrder};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::xdp::XdpLinkId;
-use aya::programs::{SchedClassifier, SockOps, TcAttachType, Xdp, XdpMode};
-use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::programs::{Iter, SchedClassifier, SockOps, TcAttachType, Xdp, XdpMode};
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use log::{info, warn};
 
 use crate::bpf::hooks::HookStates;
@@ -45,6 +45,8 @@ const SO_NETNS_COOKIE: libc::c_int = 71;
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(2);
 /// The program on sockets, as `status` shows it.
 const SOCK_OPS: &str = "on_tcp_option";
+/// The program on connections that are there already.
+const ITER: &str = "on_connection";
 /// The program on packets that come in at an interface.
 const XDP: &str = "on_xdp";
 /// The program on datagrams that leave by one.
@@ -99,7 +101,13 @@ impl Wire {
         let mut ebpf = loader.load(OBJECT)?;
         believe(&mut ebpf, settings)?;
         let sock_ops = match attach_sock_ops(&mut ebpf, cgroup_root) {
-            Ok(()) => true,
+            Ok(()) => {
+                if let Err(error) = adopt_connections(&mut ebpf) {
+                    let error = one_line(&format!("{error:#}"));
+                    warn!("{ITER} does not run: connections that are there already take no epoch along: {error}");
+                }
+                true
+            }
             Err(error) => {
                 warn!(
                     "{SOCK_OPS} does not attach: {}: no epoch is sent, and none is heard but from peers' segments that \
@@ -303,6 +311,16 @@ fn attach_sock_ops(ebpf: &mut Ebpf, cgroup_root: Option<&Path>) -> Result<()> {
     sock_ops.load()?;
     // By a link there may always be others besides.
     sock_ops.attach(cgroup, CgroupAttachMode::Single)?;
+    Ok(())
+}
+
+/// Has TCP ask the program on sockets for connections of this network namespace that are there already.
+fn adopt_connections(ebpf: &mut Ebpf) -> Result<()> {
+    let iter: &mut Iter = program(ebpf, ITER)?;
+    iter.load("tcp", &Btf::from_sys_fs()?)?;
+    let link = iter.attach()?;
+    // It runs while it is read, and has nothing to say.
+    iter.take_link(link)?.into_file()?.read_to_end(&mut Vec::new())?;
     Ok(())
 }
 
