@@ -226,11 +226,13 @@ static void hear_news(struct task_ctx *tctx, struct beat_slot *slot, u64 period)
 }
 
 /* What messages of the running task, whose job @slot is of, tell others from now on. */
-static void tell_news(struct cpu_ctx *cctx, const struct beat_slot *slot)
+static void tell_news(struct task_ctx *tctx, struct cpu_ctx *cctx, const struct beat_slot *slot)
 {
 	struct cosched_beat_news news;
 
 	beat_tell(&news, &slot->state, 0);
+	cctx->curr_job = cosched_wire_job(slot->job);
+	tctx->news_job = cctx->curr_job + 1;
 	cctx->clock_ahead_ns = READ_ONCE(beat_ahead_ns);
 	cctx->curr_theta = news.theta;
 	cctx->curr_sizes = news.sizes;
@@ -259,7 +261,7 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 	cctx->curr_slot = index + 1;
 	if (wire_on) {
 		hear_news(tctx, slot, period);
-		tell_news(cctx, slot);
+		tell_news(tctx, cctx, slot);
 	}
 	return 0;
 }

@@ -91,7 +91,7 @@ static void carry_noted(struct task_ctx *tctx, const struct cosched_wire_note *n
 {
 	u64 epoch = note ? READ_ONCE(note->epoch) : 0;
 
-	if (note && note->news.sizes && is_beat())
+	if (note && note->news.sizes && is_beat() && note->job + 1 == tctx->news_job)
 		gather_news(tctx, note);
 	if (!epoch) {
 		carry_nothing(tctx);

@@ -51,6 +51,7 @@ struct cpu_ctx {
 	u64 clock_ahead_ns;	/* of the clock of turns, before TAI */
 	u32 curr_theta;		/* what messages of the running task tell of its job */
 	u32 curr_sizes;		/* 0: nothing */
+	u32 curr_job;		/* which it is: cosched_wire_job() */
 
 	/* Balance (balance.bpf.h). */
 	u64 balance_at;		/* when this CPU looks for a busier one next */

@@ -129,6 +129,7 @@ struct cosched_wire_note {
 	u64 xdp_at;			/* of a connection: when XDP saw one last; 0: never */
 	u64 receiver;			/* of a connection, with --prefetch: task_id of the receiver there; 0: not known */
 	struct cosched_beat_news news;	/* of its job's turns; without sizes: none were believed since the last epoch */
+	u64 job;			/* whose they are: cosched_wire_job() */
 };
 
 /* What the loader's thread has to say of a prefetch (prefetch.bpf.h). */

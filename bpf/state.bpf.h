@@ -177,6 +177,7 @@ struct task_ctx {
 	/* What peers have told of its job's turns since it was told (beat.bpf.h). */
 	struct cosched_beat_news news;
 	u64 news_ahead_ns;	/* by how much the latest of their clocks was ahead of TAI */
+	u32 news_job;		/* 1 + cosched_wire_job() of it; 0: it has not run since there are turns */
 
 	/* Hints (hints.bpf.h). */
 	u64 hint_page;		/* of its process; 0: it gives none */

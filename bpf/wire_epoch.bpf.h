@@ -52,6 +52,7 @@ static void describe_sender(struct cosched_wire_message *message)
 		message->news.tai_ns = bpf_ktime_get_tai_ns() + cctx->clock_ahead_ns;
 		message->news.theta = cctx->curr_theta;
 		message->news.sizes = cctx->curr_sizes;
+		message->job = cctx->curr_job;
 		return;
 	}
 	message->epoch = cctx->epoch;
@@ -81,6 +82,8 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 	}
 	note->news = message.news;
 	if (message.news.sizes) {
+		note->news.tai_ns = cosched_wire_time(message.news.tai_ns, bpf_ktime_get_tai_ns());
+		note->job = message.job;
 		note->epoch = 0;
 		count(COSCHED_COUNTER_news_heard);
 		return true;

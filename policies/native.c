@@ -278,6 +278,11 @@ int cosched_native_wire_decode(struct cosched_wire_message *message, const u8 *o
 	return cosched_wire_decode(message, option, flow, key);
 }
 
+u64 cosched_native_wire_time(u64 lower_ns, u64 tai_ns)
+{
+	return cosched_wire_time(lower_ns, tai_ns);
+}
+
 int cosched_native_wire_credible(u64 epoch, u64 tai_ns)
 {
 	return cosched_wire_credible(epoch, tai_ns);

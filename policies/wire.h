@@ -10,9 +10,10 @@
  *
  * News have the next ExID, and in place of epoch and slice what struct cosched_beat_news has (beat.h):
  *
- *	clock 48 bits				of the sender, in units
+ *	clock 32 bits				of the sender, in units: the lower half, which is 19 hours
  *	theta 16 bits				in 1 / 2^16; the lowest bit is that of the news
  *	sizes 16 bits				of each of its ranks the lower half byte
+ *	job 16 bits				of the hash of its name
  *
  * A node that knows epochs only refuses them.
  *
@@ -45,6 +46,7 @@
 #define COSCHED_WIRE_SIGNED_LENGTH	18
 #define COSCHED_WIRE_SURPLUS_MAX	20	/* bytes behind a datagram: the longest, with the checksum of UDP's options */
 #define COSCHED_WIRE_UNIT_BITS		14	/* of times: 2^14 ns, 16.384 us */
+#define COSCHED_WIRE_CLOCK_LOST		18	/* bits of a time in ns, above 32 bits of units */
 #define COSCHED_WIRE_SLICE_MAX		0xffffULL	/* units: 1.07 s, more than the longest slice */
 #define COSCHED_WIRE_WINDOW		(60000000000ULL >> COSCHED_WIRE_UNIT_BITS)
 
@@ -67,7 +69,8 @@ struct cosched_wire_key {
 struct cosched_wire_message {
 	u64 epoch;
 	u64 slice_ns;			/* 0: not known */
-	struct cosched_beat_news news;	/* without sizes: none */
+	struct cosched_beat_news news;	/* without sizes: none. What is read has the lower part of the clock */
+	u64 job;			/* whose news they are: cosched_wire_job() */
 };
 
 /* What the MAC is over: 47 bytes, and the end that SipHash gives them. */
@@ -194,23 +197,37 @@ static inline u32 wire_unpack_sizes(u16 packed)
 	return (sizes & 0x000f000f) | (sizes & 0x00f000f0) << 4;
 }
 
-/* Writes @news to the ten bytes at @carried. What theta loses by it is a turn in 2^15 that two nodes draw unlike. */
-static inline void wire_put_news(u8 *carried, const struct cosched_beat_news *news)
+/* The job called @name, as messages say it. What a task of another job tells is not for this one. */
+static inline u16 cosched_wire_job(u64 name)
 {
-	u16 theta = (news->theta >> 16 & 0xfffe) | (news->theta & 1);
-
-	wire_put(carried, news->tai_ns >> COSCHED_WIRE_UNIT_BITS, 6);
-	wire_put(carried + 6, theta, 2);
-	wire_put(carried + 8, wire_pack_sizes(news->sizes), 2);
+	return beat_mix(name) >> 48;
 }
 
-static inline void wire_get_news(struct cosched_beat_news *news, const u8 *carried)
+/* Writes the news of @message to the ten bytes at @carried. What theta loses by it is a turn in 2^15, drawn unlike. */
+static inline void wire_put_news(u8 *carried, const struct cosched_wire_message *message)
 {
-	u32 theta = wire_get(carried + 6, 2);
+	u32 theta = message->news.theta;
 
-	news->tai_ns = wire_get(carried, 6) << COSCHED_WIRE_UNIT_BITS;
-	news->theta = (theta & 0xfffe) << 16 | (theta & 1);
-	news->sizes = wire_unpack_sizes(wire_get(carried + 8, 2));
+	wire_put(carried, message->news.tai_ns >> COSCHED_WIRE_UNIT_BITS, 4);
+	wire_put(carried + 4, (theta >> 16 & 0xfffe) | (theta & 1), 2);
+	wire_put(carried + 6, wire_pack_sizes(message->news.sizes), 2);
+	wire_put(carried + 8, message->job, 2);
+}
+
+static inline void wire_get_news(struct cosched_wire_message *message, const u8 *carried)
+{
+	u32 theta = wire_get(carried + 4, 2);
+
+	message->news.tai_ns = wire_get(carried, 4) << COSCHED_WIRE_UNIT_BITS;
+	message->news.theta = (theta & 0xfffe) << 16 | (theta & 1);
+	message->news.sizes = wire_unpack_sizes(wire_get(carried + 6, 2));
+	message->job = wire_get(carried + 8, 2);
+}
+
+/* The time nearest to @tai_ns of those whose lower part, as a message brings it, is @lower_ns. */
+static inline u64 cosched_wire_time(u64 lower_ns, u64 tai_ns)
+{
+	return tai_ns + ((s64)((lower_ns - tai_ns) << COSCHED_WIRE_CLOCK_LOST) >> COSCHED_WIRE_CLOCK_LOST);
 }
 
 /* Writes @message to @option, which has place for the longest, as an option of this kind, and returns its length. */
@@ -223,7 +240,7 @@ static inline u32 wire_encode_as(u8 *option, u8 kind, const struct cosched_wire_
 	option[1] = length;
 	wire_put(option + 2, message->news.sizes ? COSCHED_WIRE_NEWS_EXID : COSCHED_WIRE_EXID, 2);
 	if (message->news.sizes) {
-		wire_put_news(option + 4, &message->news);
+		wire_put_news(option + 4, message);
 	} else {
 		wire_put(option + 4, message->epoch, 8);
 		wire_put(option + 12, wire_slice_units(message->slice_ns), 2);
@@ -281,13 +298,13 @@ static inline int cosched_wire_decode(struct cosched_wire_message *message, cons
 				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {
 	if ((option[0] != COSCHED_WIRE_KIND && option[0] != COSCHED_WIRE_UDP_KIND) || !cosched_wire_is_ours(option) ||
-	    option[1] != cosched_wire_length(key) || (wire_has_news(option) && !wire_get(option + 12, 2)))
+	    option[1] != cosched_wire_length(key) || (wire_has_news(option) && !wire_get(option + 10, 2)))
 		return 0;
 	if (key->is_set && wire_get(option + 14, 4) != cosched_wire_mac(option, flow, key))
 		return 0;
 	*message = (struct cosched_wire_message){};
 	if (wire_has_news(option)) {
-		wire_get_news(&message->news, option + 4);
+		wire_get_news(message, option + 4);
 		return 1;
 	}
 	message->epoch = wire_get(option + 4, 8);

@@ -24,7 +24,7 @@ const ROWS: usize = 200_000;
 const SEED: u64 = 0x0dd5_0c7e_75ca_1ab1;
 /// Of epochs and prefetches, ns.
 const WINDOW_NS: u64 = 60_000_000_000;
-const NO_MESSAGE: cosched_wire_message = cosched_wire_message { epoch: 0, slice_ns: 0, news: NO_NEWS };
+const NO_MESSAGE: cosched_wire_message = cosched_wire_message { epoch: 0, slice_ns: 0, news: NO_NEWS, job: 0 };
 const NO_FLOW: cosched_wire_flow = cosched_wire_flow { from: [0; 4], to: [0; 4], from_port: 0, to_port: 0 };
 const NO_PREFETCH: cosched_prefetch =
     cosched_prefetch { flow: NO_FLOW, reserved: 0, time_ns: 0, epoch: 0, slice_ns: 0 };
@@ -40,6 +40,7 @@ struct Answers {
     ours: u64,
     credible: u64,
     epoch_next: u64,
+    time_ns: u64,
     heard_ours: u64,
     heard_credible: u64,
     option: [u8; 20],
@@ -76,7 +77,7 @@ fn padded(bytes: &[u8]) -> [u8; 20] {
 fn any_message(random: &mut Random) -> cosched_wire_message {
     let sizes = if random.below(2) == 0 { 0 } else { random.number() as u32 };
     let news = cosched_beat_news { tai_ns: random.number(), theta: random.number() as u32, sizes };
-    cosched_wire_message { epoch: random.number(), slice_ns: random.number(), news }
+    cosched_wire_message { epoch: random.number(), slice_ns: random.number(), news, job: random.number() }
 }
 
 impl Row {
@@ -173,6 +174,7 @@ impl differential::Row for Row {
             ours: came.is_some().into(),
             credible: native::wire_credible(self.epoch, self.tai_ns).into(),
             epoch_next: native::wire_epoch_next(self.epoch, self.node, self.tai_ns),
+            time_ns: native::wire_time(self.epoch, self.tai_ns),
             heard_ours: heard.is_some().into(),
             heard_credible: credible.into(),
             came: came.unwrap_or(NO_MESSAGE),
@@ -186,10 +188,10 @@ impl differential::Row for Row {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        const MESSAGE: usize = 2 * 8 + 8 + 2 * 4;
+        const MESSAGE: usize = 2 * 8 + 8 + 2 * 4 + 8;
         const WIRE: usize = size_of::<cosched_wire_flow>() + 4 + size_of::<cosched_wire_key>() + MESSAGE;
         const TIMES: usize = size_of::<cosched_prefetch>() + 3 * 8 + 6 * 4;
-        const ANSWERS: usize = MESSAGE + size_of::<cosched_prefetch>() + 7 * 8 + 2 * 20 + PREFETCH_LENGTH + 4;
+        const ANSWERS: usize = MESSAGE + size_of::<cosched_prefetch>() + 8 * 8 + 2 * 20 + PREFETCH_LENGTH + 4;
         const { assert!(size_of::<Answers>() == ANSWERS) };
         const { assert!(size_of::<Row>() == WIRE + TIMES + 20 + PREFETCH_LENGTH + ANSWERS) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.

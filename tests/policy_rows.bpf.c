@@ -204,6 +204,7 @@ struct wire_answers {
 	u64 ours;			/* the option */
 	u64 credible;
 	u64 epoch_next;
+	u64 time_ns;
 	u64 heard_ours;			/* the datagram that prefetches */
 	u64 heard_credible;
 	u8 option[20];			/* zeroes behind what was written */
@@ -245,6 +246,7 @@ int wire_row(struct wire_row *context)
 	answers->ours = cosched_wire_decode(&answers->came, wire.option, &wire.flow, &wire.key);
 	answers->credible = cosched_wire_credible(wire.epoch, wire.tai_ns);
 	answers->epoch_next = cosched_wire_epoch_next(wire.epoch, wire.node, wire.tai_ns);
+	answers->time_ns = cosched_wire_time(wire.epoch, wire.tai_ns);
 	cosched_prefetch_encode(answers->datagram, &wire.prefetch, &wire.key);
 	answers->heard_ours = cosched_prefetch_decode(&answers->heard, wire.datagram, wire.length, &wire.key);
 	answers->heard_credible = cosched_prefetch_credible(&wire.prefetch, wire.source, wire.newest_ns, wire.tai_ns);

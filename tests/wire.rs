@@ -11,13 +11,15 @@ use checksum::sum;
 use cosched_rules::intf::{cosched_beat_news, cosched_wire_flow, cosched_wire_key, cosched_wire_message};
 use cosched_rules::native::{
     NO_NEWS, WIRE_OPTION_MAX, beat_sketch, beat_sketch_merge, epoch_adopt, epoch_next, wire_credible, wire_decode,
-    wire_encode, wire_epoch_next, wire_surplus_encode,
+    wire_encode, wire_epoch_next, wire_surplus_encode, wire_time,
 };
 use proptest::prelude::*;
 use scx_cosched::wire::key::{Key, NO_KEY};
 
 /// One unit of time on the wire, ns.
 const UNIT: u64 = 1 << 14;
+/// Half of the time after which clocks on the wire begin anew, ns.
+const HALF: i64 = 1 << 45;
 /// The window, ns.
 const WINDOW: u64 = 60_000_000_000;
 /// 2026-01-01 in TAI, ns.
@@ -35,7 +37,7 @@ fn key(byte: u8) -> cosched_wire_key {
 }
 
 fn message(epoch: u64, slice_ns: u64) -> cosched_wire_message {
-    cosched_wire_message { epoch, slice_ns, news: NO_NEWS }
+    cosched_wire_message { epoch, slice_ns, news: NO_NEWS, job: 0 }
 }
 
 fn decoded(option: &[u8], flow: &cosched_wire_flow, key: &cosched_wire_key) -> Option<(u64, u64)> {
@@ -76,29 +78,30 @@ fn an_option_has_the_bytes_of_the_document() {
 }
 
 fn of_news(tai_ns: u64, theta: u32, sizes: u32) -> cosched_wire_message {
-    cosched_wire_message { news: cosched_beat_news { tai_ns, theta, sizes }, ..message(0, 0) }
+    cosched_wire_message { news: cosched_beat_news { tai_ns, theta, sizes }, job: 0xcafe, ..message(0, 0) }
 }
 
 fn news_of(option: &[u8], key: &cosched_wire_key) -> Option<(u64, u32, u32)> {
     let message = wire_decode(option, &FLOW, key)?;
-    assert_eq!((message.epoch, message.slice_ns), (0, 0));
+    assert_eq!((message.epoch, message.slice_ns, message.job), (0, 0, 0xcafe));
     Some((message.news.tai_ns, message.news.theta, message.news.sizes))
 }
 
 #[test]
 fn news_have_the_bytes_of_the_document() {
     for (tai_ns, theta, sizes, bytes) in [
-        (0x0102_0304_0506 * UNIT, 0x0708_0001, 0x0a0b_0c0d, [1, 2, 3, 4, 5, 6, 7, 9, 0xab, 0xcd]),
-        (0x0102_0304_0506 * UNIT + UNIT - 1, 0x0709_ffff, 0x0f00_0000, [1, 2, 3, 4, 5, 6, 7, 9, 0xf0, 0]),
+        (0x0102_0304_0506 * UNIT, 0x0708_0001, 0x0a0b_0c0d, [3, 4, 5, 6, 7, 9, 0xab, 0xcd]),
+        (0x0102_0304_0506 * UNIT + UNIT - 1, 0x0709_ffff, 0x0f00_0000, [3, 4, 5, 6, 7, 9, 0xf0, 0]),
         // The lowest bit of theta says that the job is astray, the others are cut off.
-        (u64::MAX, u32::MAX - 1, 1, [255, 255, 255, 255, 255, 255, 255, 254, 0, 1]),
-        (0, 1, 0x0f0f_0f0f, [0, 0, 0, 0, 0, 0, 0, 1, 255, 255]),
+        (u64::MAX, u32::MAX - 1, 1, [255, 255, 255, 255, 255, 254, 0, 1]),
+        (0, 1, 0x0f0f_0f0f, [0, 0, 0, 0, 0, 1, 255, 255]),
     ] {
         let message = of_news(tai_ns, theta, sizes);
         let option = wire_encode(&message, &FLOW, &NO_KEY);
+        let bytes = [&bytes[..], &[0xca, 0xfe]].concat();
         assert_eq!(option, [&[253, 14, 0xc0, 0x5d][..], &bytes].concat());
         let cut = (theta & !0x1ffff) | (theta & 1);
-        assert_eq!(news_of(&option, &NO_KEY), Some(((tai_ns / UNIT % (1 << 48)) * UNIT, cut, sizes)));
+        assert_eq!(news_of(&option, &NO_KEY), Some(((tai_ns / UNIT % (1 << 32)) * UNIT, cut, sizes)));
         for kind in [253, 127] {
             let signed = match kind {
                 253 => wire_encode(&message, &FLOW, &key(7)),
@@ -108,16 +111,27 @@ fn news_have_the_bytes_of_the_document() {
             // It is signed as of the kind that follows, so it is not believed as an epoch, nor as the other kind.
             let as_signed = [&[kind + 1], &signed[1..]].concat();
             assert_eq!(signed[14..], mac(&as_signed, &key(7)).to_be_bytes());
-            assert_eq!(news_of(&signed, &key(7)), Some(((tai_ns / UNIT % (1 << 48)) * UNIT, cut, sizes)));
+            assert_eq!(news_of(&signed, &key(7)), Some(((tai_ns / UNIT % (1 << 32)) * UNIT, cut, sizes)));
             assert_eq!(decoded(&[&signed[..3], &[0x5c], &signed[4..]].concat(), &FLOW, &key(7)), None);
         }
     }
 }
 
 #[test]
+fn a_clock_is_the_nearest_time_of_those_that_it_may_be() {
+    let lower = |ns: u64| ns & ((1 << 46) - 1);
+    for (apart, is) in
+        [(0, 0), (1, 1), (-1, -1), (HALF - 1, HALF - 1), (-HALF, -HALF), (HALF, -HALF), (3 * HALF, -HALF)]
+    {
+        assert_eq!(wire_time(lower(NOW.wrapping_add_signed(apart)), NOW), NOW.wrapping_add_signed(is), "{apart}");
+    }
+    assert_eq!(wire_time(5, 0), 5);
+}
+
+#[test]
 fn news_of_no_node_are_not_believed() {
     let mut option = wire_encode(&of_news(NOW, 1, 1), &FLOW, &NO_KEY);
-    option[13] = 0;
+    option[11] = 0;
     assert_eq!(news_of(&option, &NO_KEY), None);
 }
 

@@ -113,6 +113,7 @@ fn takes_news_along(rig: &Rig, from: &str, to: &str) {
         pass(&mut a, &mut b);
         let note = noted(rig, &b).unwrap();
         assert_eq!((note.epoch, note.news.theta, note.news.sizes), (0, theta, 0x0302_0101), "{from} to {to}");
+        assert_eq!(note.job, 0xcafe);
         let clock_ns = before - (1 << 14) + ahead_ns..=now(ClockId::CLOCK_TAI) + ahead_ns;
         assert!(clock_ns.contains(&note.news.tai_ns), "{clock_ns:?} {}", note.news.tai_ns);
     }

@@ -57,7 +57,13 @@ impl Rig {
 
     /// On all CPUs runs a task of a job that has this to tell, by a clock that is so far ahead of TAI.
     pub fn set_news(&self, theta: u32, sizes: u32, ahead_ns: u64) {
-        let told = cpu_ctx { curr_theta: theta, curr_sizes: sizes, clock_ahead_ns: ahead_ns, ..cpu_ctx::default() };
+        let told = cpu_ctx {
+            curr_theta: theta,
+            curr_sizes: sizes,
+            curr_job: 0xcafe,
+            clock_ahead_ns: ahead_ns,
+            ..cpu_ctx::default()
+        };
         self.set_cpus(&cpu_ctx { epoch: epoch_now(0), ..told });
     }
 

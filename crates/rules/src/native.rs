@@ -29,7 +29,7 @@ pub use limit::{
 pub use phase::{Answer, Phase, phase_calms, phase_message, phase_parks, phase_queued, phase_stops};
 pub use wire::{
     PREFETCH_LENGTH, WIRE_OPTION_MAX, prefetch_credible, prefetch_decode, prefetch_encode, wire_credible, wire_decode,
-    wire_encode, wire_epoch_next, wire_surplus_encode,
+    wire_encode, wire_epoch_next, wire_surplus_encode, wire_time,
 };
 
 mod beat;

@@ -15,6 +15,7 @@ unsafe extern "C" {
         key: *const Key,
     ) -> u32;
     fn cosched_native_wire_decode(message: *mut Message, option: *const u8, flow: *const Flow, key: *const Key) -> i32;
+    fn cosched_native_wire_time(lower_ns: u64, tai_ns: u64) -> u64;
     fn cosched_native_wire_credible(epoch: u64, tai_ns: u64) -> i32;
     fn cosched_native_wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64;
     fn cosched_native_prefetch_encode(datagram: *mut u8, prefetch: *const Prefetch, key: *const Key);
@@ -61,10 +62,16 @@ pub fn wire_decode(option: &[u8], flow: &Flow, key: &Key) -> Option<Message> {
     let mut bytes = [0; WIRE_OPTION_MAX];
     let length = option.len().min(WIRE_OPTION_MAX);
     bytes[..length].copy_from_slice(&option[..length]);
-    let mut message = Message { epoch: 0, slice_ns: 0, news: NO_NEWS };
+    let mut message = Message { epoch: 0, slice_ns: 0, news: NO_NEWS, job: 0 };
     // SAFETY: the longest option can be read, and the message written.
     let ours = unsafe { cosched_native_wire_decode(&mut message, bytes.as_ptr(), flow, key) };
     (ours != 0).then_some(message)
+}
+
+/// The time nearest to `tai_ns` of those whose lower part is `lower_ns`, as [`wire_decode`] has it of a clock.
+pub fn wire_time(lower_ns: u64, tai_ns: u64) -> u64 {
+    // SAFETY: a pure function of two numbers.
+    unsafe { cosched_native_wire_time(lower_ns, tai_ns) }
 }
 
 /// Whether an epoch that comes from another machine is within 60 s of what it would be at `tai_ns`, ns since the epoch
