@@ -132,8 +132,10 @@ __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 			break;
 		counts = portion_of(limited.group, limited.here, limited.here->order.weight, 0, now);
 		bpf_spin_lock(&limited.pool->lock);
-		left = limit_take(&limited.pool->limit, &limited.here->portion,
-				  limit_part(&limited.pool->limit, counts, limited.group->weight), now);
+		limit_take(&limited.pool->limit, &limited.here->portion,
+			   limit_part(&limited.pool->limit, counts, limited.group->weight), now);
+		/* Not what it returns: of that a verifier before 7.3 knows so much that no level is like the one before. */
+		left = READ_ONCE(limited.here->portion.left_ns);
 		bpf_spin_unlock(&limited.pool->lock);
 		if (left < least)
 			least = left;

@@ -13,6 +13,7 @@
 #define TCP_OPTIONS_MAX		40
 #define TCP_OPTION_END		0
 #define TCP_OPTION_NOP		1
+#define WITHOUT_MAC		(2 + COSCHED_WIRE_LENGTH)	/* behind a datagram: a checksum and the option */
 #define OPTIONS_WALKED		24		/* of a header: eight of two bytes, and padding */
 
 /* Where in a packet TCP or UDP begins, and how long it is, with what is behind it. */
@@ -138,9 +139,11 @@ static bool find_datagram_option(struct xdp_md *ctx, const struct transport *tra
 	offset += length;
 	pad = length & 1;
 	length = transport->length - length - pad;
-	/* 16, or 20 with a MAC. */
-	if (length < 2 + COSCHED_WIRE_LENGTH || length > sizeof(surplus) || length & 3 ||
-	    bpf_xdp_load_bytes(ctx, offset + pad, surplus, length) ||
+	/* Read by parts whose lengths are known: a verifier before 7.3 loses the bounds of a computed one. */
+	if ((length != WITHOUT_MAC && length != sizeof(surplus)) ||
+	    bpf_xdp_load_bytes(ctx, offset + pad, surplus, WITHOUT_MAC) ||
+	    (length > WITHOUT_MAC && bpf_xdp_load_bytes(ctx, offset + pad + WITHOUT_MAC, surplus + WITHOUT_MAC,
+							sizeof(surplus) - WITHOUT_MAC)) ||
 	    (pad && bpf_xdp_load_bytes(ctx, offset, &zero, sizeof(zero))))
 		return false;
 	if (zero || cosched_wire_surplus_sum(surplus, length, pad) != 0xffff)
