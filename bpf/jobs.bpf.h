@@ -77,7 +77,7 @@ static u64 due_share(const struct task_ctx *tctx, u64 now)
 			     tctx->effective);
 }
 
-/* What the window of @tctx is at @now (window.h). Changes nothing. Inline: a hook calls as deep as 6.16 allows without. */
+/* What the window of @tctx is at @now (window.h). Changes nothing. Inline: hooks call as deep as 6.16 allows. */
 static __always_inline void present_window(struct cosched_window *window, const struct task_ctx *tctx, u64 now)
 {
 	*window = tctx->window;

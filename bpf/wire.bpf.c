@@ -29,8 +29,8 @@
  * acknowledgement.
  *
  * Where it hurts: the option keeps a segment off the kernel's short path for expected headers, and segments with
- * different options are not merged by GRO. XDP believes a segment before TCP has checked its sequence number: without a
- * key, whoever can send in the name of a peer and knows ports can have it count for one of its epochs, within the window.
+ * different options are not merged by GRO. XDP believes a segment before TCP has checked its sequence number. Without a
+ * key, whoever can send in a peer's name and knows ports can have it count for one of its epochs, within the window.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

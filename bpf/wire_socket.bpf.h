@@ -97,8 +97,8 @@ static void begin_connection(struct bpf_sock_ops *skops)
 }
 
 /*
- * The same of one that was there before these programs, under a scheduler that has ended, or none. The loader has this
- * run over all TCP sockets of its network namespace, once sock_ops is attached.
+ * The same of a connection that was there before these programs: it may have begun under a scheduler that has ended.
+ * The loader has this run over all TCP sockets of its network namespace, once sock_ops is attached.
  */
 static void adopt(struct sock_common *common, struct tcp_sock *tcp)
 {

@@ -393,7 +393,9 @@ proptest! {
     fn news_that_are_gathered_say_what_each_of_them_says(
         all in prop::collection::vec((0..3 * PERIOD_TURNS, any::<u32>(), 0..1000u64), 0..8), turn in 0..PERIOD_TURNS,
     ) {
-        let of = |&(turn, theta, node): &(u64, u32, u64)| News { tai_ns: (FIRST + turn) * S, theta, sizes: beat_sketch(node) };
+        let of = |&(turn, theta, node): &(u64, u32, u64)| {
+            News { tai_ns: (FIRST + turn) * S, theta, sizes: beat_sketch(node) }
+        };
         let period = FIRST / PERIOD_TURNS + 1;
         let mut one_by_one = beat_job(7, 1, period);
         let mut at_once = one_by_one;

@@ -126,7 +126,7 @@ fn takes_news_along(rig: &Rig, from: &str, to: &str) {
 }
 
 /// A connection that was there before takes an epoch along, too, and both ends go on: under the first scheduler, and
-/// under one that is started after another has ended.
+/// under a second that starts when the first has ended.
 fn takes_up_what_was_there_before(peers: &[&str], from: &str, to: &str) {
     let (mut a, mut b) = connect(from, to);
     pass(&mut a, &mut b);

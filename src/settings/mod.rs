@@ -87,14 +87,14 @@ settings! {
     /// May be given more than once; in a file it is the list peers.
     peers: Vec<Given<Network>> = "", "NET", Kind::List;
     /// With --peer: look at packets of this interface before the stack does, by XDP, and have datagrams that leave by
-    /// it carry the same, by tc; 'auto' is every one with a default route or one to a peer. May be given more than once;
-    /// in a file it is the list interfaces.
+    /// it carry the same, by tc; 'auto' is every one with a default route or one to a peer. May be given more than
+    /// once; in a file it is the list interfaces.
     interfaces: Vec<Given<Interface>> = "", "IF", Kind::List, with peers;
     /// With --peer: sign what is sent, and believe nothing else, by the key in this file: 32 hexadecimal digits, the
     /// same on all nodes.
     cluster_key: Option<PathBuf> = "", "FILE", Kind::Text(key::check_path), with peers;
-    /// With --peer: the number of this node's CPU 0 in epochs and draws; CPU n has N + n, and no two CPUs of the cluster
-    /// ought to have the same. [default: by the host's name]
+    /// With --peer: the number of this node's CPU 0 in epochs and draws; CPU n has N + n, and no two CPUs of the
+    /// cluster ought to have the same. [default: by the host's name]
     node_number: Option<u32> = "", "N", whole(0, 0xffff, "a whole number"), with peers;
     /// With --peer and --cluster-key: when a task begins a slice, ask the nodes of up to N tasks that it has heard from
     /// lately to run these if their gates allow; 0 turns it off.

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Under beat a job of two machines draws alike on both, by what its messages tell: the least theta of the two, and the later
-# clock. Without peers each machine goes by its own, and the job has more turns on the one that is less crowded. It is there
-# before the scheduler, and a change of it does not end the job's news.
+# Under beat a job of two machines draws alike on both, by what its messages tell: the least theta of the two, and the
+# later clock. Without peers each machine goes by its own, and the job has more turns where there is less of a crowd. The
+# job is there before the scheduler, whose restart does not end its news.
 set -Eeuo pipefail
 # shellcheck source=../common.sh
 . "$(dirname -- "$0")/../common.sh"
@@ -62,8 +62,8 @@ freeze() { everywhere "for group in /sys/fs/cgroup/pair /sys/fs/cgroup/hog*; do 
 # won NODE: the turns that have been drawn there so far, and those that the job has won
 won() { on "$1" "scx_cosched status --json | jq -r '.counters | \"\(.turns) \(.turns_won)\"'"; }
 
-# wins FLAG...: has both nodes schedule so, while the job goes on, and sets the array wins to how many of a thousand turns it
-# wins on either
+# wins FLAG...: has both nodes schedule so, while the job goes on, and sets the array wins to how many of a thousand
+# turns it wins on either
 wins() {
 	local node now before=()
 	freeze 1
@@ -107,4 +107,5 @@ everywhere "! grep -E 'warning|error|panicked' $tmp/loader.log"
 (( alone[0] * 2 >= alone[1] * 3 )) || die "without peers the crowd of node 1 shows on node 0 too"
 (( wins[0] * 4 <= wins[1] * 5 && wins[1] * 4 <= wins[0] * 5 )) || die "the job does not draw alike on both nodes"
 # A clock goes forward by 1 ms in a turn at most, and back by 10 us. A message takes a ms or two under emulation.
-(( ahead[0] >= 4000 && ahead[0] <= 9000 && ahead[1] <= 2000 )) || die "the clock of node 0 does not follow that of node 1"
+(( ahead[0] >= 4000 && ahead[0] <= 9000 && ahead[1] <= 2000 )) ||
+	die "the clock of node 0 does not follow that of node 1"
