@@ -28,25 +28,32 @@ while True:
         pass
 END
 
-# The clock of the one that connects is set 7 ms ahead of the other's: by the quickest of a hundred answers.
+# How far the clock of the one that connects is ahead of the other's, in us, by the quickest of a hundred answers. Given a
+# number, sets it so far ahead first.
 cat >$tmp/clock.py <<'END'
 import socket, struct, sys, time
-if len(sys.argv) < 2:
-    end = socket.create_server(("", 7101)).accept()[0]
-    while end.recv(1):
-        end.send(struct.pack("q", time.time_ns()))
-else:
-    end = socket.create_connection((sys.argv[1], 7101))
+def ahead(end):
     tries = []
     for _ in range(100):
         begin = time.monotonic_ns()
         end.send(b"?")
         there, = struct.unpack("q", end.recv(8))
         took = time.monotonic_ns() - begin
-        tries.append((took, there + took // 2 - time.time_ns()))
-    took, apart = min(tries)
-    time.clock_settime_ns(time.CLOCK_REALTIME, time.time_ns() + apart + 7_000_000)
-    print(f"the clocks were {apart / 1e6:.1f} ms apart, to within {took / 2e6:.1f} ms")
+        tries.append((took, time.time_ns() - there - took // 2))
+    return min(tries)[1]
+if len(sys.argv) < 2:
+    server = socket.create_server(("", 7101))
+    while True:
+        end = server.accept()[0]
+        while end.recv(1):
+            end.send(struct.pack("q", time.time_ns()))
+else:
+    end = socket.create_connection((sys.argv[1], 7101))
+    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if len(sys.argv) > 2:
+        by = int(sys.argv[2]) * 1000 - ahead(end)
+        time.clock_settime_ns(time.CLOCK_REALTIME, time.time_ns() + by)
+    print(ahead(end) // 1000)
 END
 meet
 
@@ -81,7 +88,7 @@ wins() {
 
 begin 0 "python3 -IS $tmp/clock.py"
 listens 7101
-on 1 "python3 -IS $tmp/clock.py ${nodes[0]}"
+begun_us=$(on 1 "python3 -IS $tmp/clock.py ${nodes[0]} 7000")
 everywhere "umask 077; printf '%032x\n' 12345 >$tmp/key"
 begin 0 "mpi-task pair python3 -IS $tmp/pair.py"
 listens 7100
@@ -98,7 +105,11 @@ for node in 0 1; do
 	read -r "heard[node]" "refused[node]" "ahead[node]" < <(on $node "scx_cosched status --json |
 		jq -r '\"\(.counters.news_heard) \(.counters.epochs_refused) \(.clock_ahead_seconds * 1e6 | round)\"'")
 done
-echo "news heard ${heard[*]}, refused ${refused[*]}; clocks ahead of TAI by ${ahead[*]} us"
+freeze 1
+ended_us=$(on 1 "python3 -IS $tmp/clock.py ${nodes[0]}")
+freeze 0
+echo "news heard ${heard[*]}, refused ${refused[*]}; clocks ahead of TAI by ${ahead[*]} us;" \
+	"that of node 1 is $begun_us us ahead of that of node 0, at the end $ended_us"
 over
 schedule
 everywhere "! grep -E 'warning|error|panicked' $tmp/loader.log"
@@ -107,5 +118,6 @@ everywhere "! grep -E 'warning|error|panicked' $tmp/loader.log"
 (( alone[0] * 2 >= alone[1] * 3 )) || die "without peers the crowd of node 1 shows on node 0 too"
 (( wins[0] * 4 <= wins[1] * 5 && wins[1] * 4 <= wins[0] * 5 )) || die "the job does not draw alike on both nodes"
 # A clock goes forward by 1 ms in a turn at most, and back by 10 us. A message takes a ms or two under emulation.
-(( ahead[0] >= 4000 && ahead[0] <= 9000 && ahead[1] <= 2000 )) ||
+(( ended_us >= 4000 )) || die "the clocks do not run at the same rate"
+(( ahead[0] >= ended_us - 3000 && ahead[0] <= ended_us + 2000 && ahead[1] <= 2000 )) ||
 	die "the clock of node 0 does not follow that of node 1"
