@@ -115,6 +115,23 @@ __noinline u32 furthest_held(u32 group, s32 cpu, u64 now)
 }
 
 /*
+ * What @cpu takes at a time of the limit of the group @key itself (limit_part()). A global function, as above. And what
+ * one returns is just a number to the verifier: that of 6.18 loses its way among copies of what this is made of.
+ */
+__noinline u64 part_on(u32 key, s32 cpu, u64 now)
+{
+	struct group *group = bpf_map_lookup_elem(&groups, &key);
+	struct group_on *here = group_on(key, cpu);
+	struct pool *pool = bpf_map_lookup_elem(&pools, &key);
+	u64 counts;
+
+	if (!group || !here || !pool)
+		return 0;
+	counts = portion_of(group, here, here->order.weight, 0, now);
+	return limit_part(&pool->limit, counts, group->weight);
+}
+
+/*
  * Has portions at hand for @group on @cpu, on which it is about to run. Returns the least, ns. A global function, as
  * above.
  */
@@ -125,15 +142,14 @@ __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 
 	bpf_for(depth, 0, MAX_DEPTH) {
 		struct limited limited;
-		u64 counts;
+		u64 part_ns;
 		s64 left;
 
 		if (!find_limited(&limited, group, cpu))
 			break;
-		counts = portion_of(limited.group, limited.here, limited.here->order.weight, 0, now);
+		part_ns = part_on(limited.key, cpu, now);
 		bpf_spin_lock(&limited.pool->lock);
-		limit_take(&limited.pool->limit, &limited.here->portion,
-			   limit_part(&limited.pool->limit, counts, limited.group->weight), now);
+		limit_take(&limited.pool->limit, &limited.here->portion, part_ns, now);
 		/* Not what it returns: of that a verifier before 7.3 knows so much that no level is like the one before. */
 		left = READ_ONCE(limited.here->portion.left_ns);
 		bpf_spin_unlock(&limited.pool->lock);
