@@ -34,8 +34,8 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress soak docs lint package package-test release install
-.PHONY: mutants clean report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim
+.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress vm-kernels soak docs lint package
+.PHONY: package-test release install mutants clean report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim
 .PHONY: reproduction scale fuzz kubernetes shellcheck licences bench-slurm
 
 all: build
@@ -76,9 +76,9 @@ fuzz: setup
 kubernetes: build
 	tests/kubernetes
 
-# The first two take one CPU each, nearly all the time; the suite takes two.
+# The first three take one CPU each, nearly all the time; the suite takes two.
 vm-test: build
-	$(MAKE) --jobs=2 --output-sync=target vm-selftest vm-regress
+	$(MAKE) --jobs=2 --output-sync=target vm-selftest vm-regress vm-kernels
 	tests/vm/suite
 
 vm-selftest: build
@@ -87,12 +87,17 @@ vm-selftest: build
 vm-regress: build
 	tests/vm/bench-regress --short
 
+# What one verifier takes another may refuse: the oldest kernel that is tried at all, and one with long-term support.
+vm-kernels: build
+	tests/vm/series --on "6.16 6.18" loads_and_attaches
+
 report-test: build
 	@tests/setup chromium:chromium
 	$(CARGO) test --release --locked --test bench_report -- --include-ignored
 
 soak: build
-	COSCHED_SOAK=1 tests/vm/suite parked_tasks_lose_no_message switches_policies_under_load
+	COSCHED_SOAK=1 tests/vm/suite parked_tasks_lose_no_message switches_policies_under_load \
+		comes_back_from_every_fault
 
 bench-local: build
 	@tests/vm/bench-local

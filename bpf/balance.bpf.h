@@ -77,12 +77,12 @@ static bool is_to_even_out(const struct move_plan *move, u64 effective)
 __noinline int is_to_move(u32 group, u32 weight, struct move_plan *move __arg_nonnull)
 {
 	struct standing standing = {};
-	struct newcomer newcomer = { .leaves = true };
+	struct newcomer newcomer = {};
 
 	stand(group, weight, 0, move->from, &standing);
 	if (!is_to_even_out(move, standing.effective))
 		return false;
-	imagine_newcomer(group, weight, move->to, &newcomer);
+	imagine_newcomer(group, weight, move->to, true, &newcomer);
 	return cosched_move_pays(fair_share(1ULL << COSCHED_SHARE_SHIFT, newcomer.effective,
 					    root_weight(move->to) + newcomer.more),
 				 fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective, root_weight(move->from)));
@@ -118,7 +118,7 @@ static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev
 	move.parts = parts_of_waking(p, tctx, now);
 	move.load_from = load_of(move.from, now);
 	move.load_to = load_of(move.to, now);
-	imagine_newcomer(tctx->group, task_weight(p), move.from, &newcomer);
+	imagine_newcomer(tctx->group, task_weight(p), move.from, false, &newcomer);
 	return is_to_even_out(&move, newcomer.effective) ? move.to : prev_cpu;
 }
 
@@ -158,7 +158,9 @@ __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 	return chosen;
 }
 
-/* @move->to takes the task of @pid from @queue; 0: whichever may. A global function, as above. */
+#define ANY_PID	0	/* that of idle tasks, which wait in no queue */
+
+/* @move->to takes the task of @pid, or any that may, from @queue. A global function, as above. */
 __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid)
 {
 	u64 now = scx_bpf_now();
@@ -170,7 +172,7 @@ __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid
 
 		if (looks++ >= MAX_LOOKS)
 			break;
-		if (tctx && (!pid || p->pid == pid) && may_move(p, tctx, move, now) &&
+		if (tctx && (pid == ANY_PID || p->pid == pid) && may_move(p, tctx, move, now) &&
 		    scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
 			return true;
 	}
@@ -182,7 +184,7 @@ static bool take_from(u64 queue, struct move_plan *move)
 {
 	int chosen = choose_from(queue, move);
 
-	return chosen && (take_pid(queue, move, chosen) || (!move->parts && take_pid(queue, move, 0)));
+	return chosen && (take_pid(queue, move, chosen) || (!move->parts && take_pid(queue, move, ANY_PID)));
 }
 
 /* @cpu takes a task from a busier CPU, if there is one. A global function, as above. */

@@ -346,16 +346,15 @@ static void stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *sta
 
 /* A task that does not wait on a CPU, if it came there. */
 struct newcomer {
-	bool leaves;		/* in: another CPU, where it waits; it has slept otherwise */
 	u64 effective;		/* as in struct standing */
 	u64 more;		/* by so much the sum of weights at the root would rise */
 };
 
 /*
- * What a task of @weight in @group would be on @cpu, if it came there from another CPU or from its sleep: its group
- * counts for more there then. A global function, as above.
+ * What a task of @weight in @group would be on @cpu, if it came there from another CPU, where it waits (@leaves), or
+ * from its sleep: its group counts for more there then. A global function, as above.
  */
-__noinline int imagine_newcomer(u32 group, u32 weight, s32 cpu, struct newcomer *newcomer __arg_nonnull)
+__noinline int imagine_newcomer(u32 group, u32 weight, s32 cpu, bool leaves, struct newcomer *newcomer __arg_nonnull)
 {
 	u64 effective = (u64)weight << FAIR_WEIGHT_SHIFT, more = weight, now = scx_bpf_now();
 	u32 depth;
@@ -368,7 +367,7 @@ __noinline int imagine_newcomer(u32 group, u32 weight, s32 cpu, struct newcomer 
 		if (!here)
 			break;
 		sum = here->order.weight + more;
-		counts = portion_of(g, here, sum, newcomer->leaves ? more : 0, now);
+		counts = portion_of(g, here, sum, leaves ? more : 0, now);
 		effective = effective * counts / (sum ?: 1);
 		more = counts > here->place.weight ? counts - here->place.weight : 0;
 		group = g->parent;

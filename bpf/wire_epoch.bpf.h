@@ -80,14 +80,15 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 		count(COSCHED_COUNTER_epochs_refused);
 		return false;
 	}
-	note->news = message.news;
 	if (message.news.sizes) {
-		note->news.tai_ns = cosched_wire_time(message.news.tai_ns, bpf_ktime_get_tai_ns());
+		message.news.tai_ns = cosched_wire_time(message.news.tai_ns, bpf_ktime_get_tai_ns());
+		note->news = message.news;
 		note->job = message.job;
 		note->epoch = 0;
 		count(COSCHED_COUNTER_news_heard);
 		return true;
 	}
+	note->news.sizes = 0;
 	if (!message.epoch)
 		return true;
 	if (!cosched_wire_credible(message.epoch, bpf_ktime_get_tai_ns())) {

@@ -18,8 +18,10 @@ need() {
 	done
 }
 
-# complaints: of what the kernel has said (stdin), what it complains of; fails if there is nothing
+# complaints: of what the kernel has said (stdin), what it complains of; fails if there is nothing. That a cgroup has no
+# memory left is none.
 complaints() {
-	grep -E 'WARNING:|BUG:|Oops|Call Trace|\<stall|lockup|blocked for more|sched_ext: .* (disabled|error)' |
+	sed '/invoked oom-killer/,/ut of memory/d' |
+		grep -E 'WARNING:|BUG:|Oops|Call Trace|\<stall|lockup|blocked for more|sched_ext: .* (disabled|error)' |
 		grep -vE 'disabled \(unregistered from (user space|the main kernel)\)'    # the latter asks for a restart
 }
