@@ -22,7 +22,7 @@ restarts() { cat /sys/kernel/sched_ext/enable_seq; }
 
 # keep ARG...: a scheduler, which is started again when it fails
 keep() {
-	until (in_group loader scx_cosched run "$@" >>"$tmp/log" 2>&1); do sleep 1; done
+	until (in_group loader scx_cosched run "$@") >>"$tmp/log" 2>&1; do sleep 1; done 2>/dev/null    # "Killed"
 }
 
 # answers: sets loader
@@ -69,6 +69,7 @@ cpu_goes() {
 
 hooked() { scx_cosched status --json | jq -e '.hooks.attached | contains(["on_rxe_completion"])' >/dev/null; }
 modules_go() {
+	eventually 60 scx_cosched policy set dcs-sb >/dev/null 2>&1 || fail "it does not switch to dcs-sb"    # has hooks
 	soft_roce
 	exec 8</dev/infiniband/uverbs0
 	eventually 60 hooked || fail "the hooks of RDMA are not attached: $(scx_cosched status --json | jq -c .hooks)"
