@@ -20,6 +20,7 @@ fail() {
 }
 
 state() { cat /sys/kernel/sched_ext/state; }
+disabled() { [[ $(state) == disabled ]]; }
 is() { [[ $1 == "$2" ]] || fail "${3:-got} '$1', expected '$2'"; }
 
 # eventually SECONDS COMMAND...: succeeds as soon as the command does

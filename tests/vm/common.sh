@@ -18,10 +18,21 @@ need() {
 	done
 }
 
-# complaints: of what the kernel has said (stdin), what it complains of; fails if there is nothing. That a cgroup has no
-# memory left is none.
+# without_full_cgroups: what the kernel has said (stdin), without its reports that a cgroup has no memory left. Reports
+# that the machine has none stay, and so does one that does not end.
+without_full_cgroups() {
+	awk '
+		/invoked oom-killer/ { report = ""; within = 1; whole = 0 }
+		!within { print; next }
+		{ report = report $0 "\n" }
+		/Mem-Info:/ { whole = 1 }
+		/ut of memory/ { if (whole) printf "%s", report; within = 0 }
+		END { if (within) printf "%s", report }'
+}
+
+# complaints: of what the kernel has said (stdin), what it complains of; fails if there is nothing
 complaints() {
-	sed '/invoked oom-killer/,/ut of memory/d' |
+	without_full_cgroups |
 		grep -E 'WARNING:|BUG:|Oops|Call Trace|\<stall|lockup|blocked for more|sched_ext: .* (disabled|error)' |
 		grep -vE 'disabled \(unregistered from (user space|the main kernel)\)'    # the latter asks for a restart
 }

@@ -25,7 +25,7 @@ static int64_t clock_ns(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* Both at once: of a hundred tries the one that was interrupted least. */
+/* Reads both a hundred times, and returns the quickest reading. */
 static struct reading read_both(void)
 {
 	struct reading best = { 0 };

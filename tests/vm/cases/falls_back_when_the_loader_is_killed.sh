@@ -4,7 +4,6 @@
 # start needs no clean-up.
 . "$(dirname -- "$0")/../case.sh"
 
-disabled() { [[ $(state) == disabled ]]; }
 forgotten() {
 	[[ $(bpftool --json link | jq length) == 0 ]] &&
 		[[ $(bpftool --json prog | jq '[.[] | select(.name // "" | test("^(on_|cosched)"))] | length') == 0 ]]

@@ -1,7 +1,7 @@
 #!/bin/bash
-# For half an hour something happens to the scheduler every few seconds, as the seed decides: its loader is
-# killed, stopped, or runs out of memory; a CPU goes and comes; modules that it hooks are unloaded; an interface that it
-# looks at goes down; the clock is set; the policy is switched. Meanwhile stress-ng runs, and messages are passed.
+# For half an hour one thing after the other happens to the scheduler, as the seed decides: its loader is killed, stopped,
+# or runs out of memory; a CPU goes and comes; modules that it hooks are unloaded; an interface that it looks at goes
+# down; the clock is set; the policy is switched. Meanwhile stress-ng runs, and messages are passed.
 #
 # Each time our scheduler or the kernel's own is there, and soon ours again, since it is started anew as its unit has it.
 # No message is lost, the kernel has nothing to complain of, and neither maps nor memory grow.
@@ -16,7 +16,6 @@ groups=/sys/fs/cgroup
 online=/sys/devices/system/cpu/cpu1/online
 trap 'echo 1 >$online; ip netns delete afar 2>/dev/null || true' EXIT
 
-disabled() { [[ $(state) == disabled ]]; }
 enabled() { [[ $(state) == enabled ]]; }
 restarts() { cat /sys/kernel/sched_ext/enable_seq; }
 
