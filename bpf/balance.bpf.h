@@ -214,13 +214,39 @@ __noinline int take_from_busier(s32 cpu)
 	return false;
 }
 
-/* @cpu, whose task has used its slice, may take one from a busier CPU. Rows of a gang stay where they are. */
-static bool pull(struct cpu_ctx *cctx, s32 cpu, u64 now)
+/*
+ * Is it time for @cctx's CPU to look for a busier one? What a boost or a spin has been given is not cut short for that,
+ * and rows of a gang stay where they are.
+ */
+static bool is_to_look(const struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
-	if ((s64)(now - cctx->balance_at) < 0 || is_gang())
-		return false;
+	return (s64)(now - cctx->balance_at) >= 0 && !cctx->curr_boosted && cctx->spin == SPIN_NONE &&
+	       others_queued(cpu) && !is_gang();
+}
+
+/*
+ * How long from now it is to look, in ns. CPUs tick all at once, and at a tick the task that is to move may have just
+ * been taken for the CPU that it waits on, or is about to be queued there. With slices that end together it would stay.
+ */
+static u64 next_balance(void)
+{
+	return 1 + bpf_get_prandom_u32() % tick_ns();
+}
+
+/* @cctx's CPU is to look when it chooses next. */
+static void look_for_busier(struct cpu_ctx *cctx, u64 now)
+{
+	cctx->looks = 1;
 	cctx->balance_at = now + BALANCE_INTERVAL_NS / 2 + bpf_get_prandom_u32() % BALANCE_INTERVAL_NS;
-	return any_queued() && take_from_busier(cpu);
+}
+
+/* @cpu may take a task from a busier CPU. */
+static bool pull(struct cpu_ctx *cctx, s32 cpu)
+{
+	if (!cctx->looks)
+		return false;
+	cctx->looks = 0;
+	return take_from_busier(cpu);
 }
 
 #endif

@@ -54,7 +54,8 @@ struct cpu_ctx {
 	u32 curr_job;		/* which it is: cosched_wire_job() */
 
 	/* Balance (balance.bpf.h). */
-	u64 balance_at;		/* when this CPU looks for a busier one next */
+	u64 balance_at;		/* when this CPU is to look for a busier one next */
+	u32 looks;		/* it is to do so now */
 	u64 shed_at;		/* when a task that woke here last looked for a less busy CPU */
 
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */

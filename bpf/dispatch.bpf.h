@@ -75,7 +75,7 @@ __noinline int steal(s32 cpu)
 	struct move_plan move = { .to = cpu };
 	u32 pass, i;
 
-	if (!any_queued())
+	if (!others_queued(cpu))
 		return false;
 	bpf_for(pass, 0, 2) {
 		bpf_for(i, 1, nr_cpu_ids) {
@@ -132,7 +132,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		ask_again(cpu, now);
 	if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
 		return;
-	if (pull(cctx, cpu, now))
+	if (pull(cctx, cpu))
 		return;
 	first = first_of(cctx, cpu);
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, &first, now))

@@ -7,6 +7,7 @@
  *	spin-yield	(park.bpf.h; Zhang 2.4.1, 2.4.2)
  *	gang, beat	a turn ends (gang.bpf.h, beat.bpf.h)
  *	cpu.max		what a running task may have ends before the next tick (limits.bpf.h)
+ *	all		it is time to look for a busier CPU (balance.bpf.h)
  *
  * It beats only while it has something to look at: somebody in the queue, and for the waits a running task to which
  * messages come. A boost that was granted for less than a slice ends at the pulse too where there is one, and not only
@@ -78,21 +79,26 @@ static u64 next_look(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	return 0;
 }
 
+/* The sooner of two times from now; 0: never. */
+static u64 sooner(u64 ns, u64 other_ns)
+{
+	return ns && (!other_ns || ns < other_ns) ? ns : other_ns;
+}
+
 /* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
 static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
 {
 	const struct cosched_policy *policy = current_policy();
-	u64 limit_ns = rest_of_limit(cctx), look_ns, turn_ns;
+	u64 limit_ns = rest_of_limit(cctx), balance_ns;
 
 	if (limit_ns)
 		return limit_ns;
+	balance_ns = is_to_look(cctx, cpu, scx_bpf_now()) ? next_balance() : 0;
 	if (!is_wanted(cctx, cpu) && (!cosched_boosts(policy) || !holds(cctx, cpu, QUEUE_PARKED)))
-		return 0;
+		return balance_ns;
 	if (policy->arrival == COSCHED_ARRIVAL_GANG)
 		return gang_rest_ns(policy, bpf_ktime_get_tai_ns());
-	look_ns = next_look(tctx, cctx);
-	turn_ns = is_beat() ? beat_rest_ns() : 0;
-	return turn_ns && (!look_ns || turn_ns < look_ns) ? turn_ns : look_ns;
+	return sooner(balance_ns, sooner(next_look(tctx, cctx), is_beat() ? beat_rest_ns() : 0));
 }
 
 /* Sets the timer of @cctx's CPU, on which this runs, to run out in @next_ns. */
@@ -308,6 +314,10 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 		watch_wait(p, tctx, cctx, cpu);
 	if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
 		boost_one(p, tctx, cctx, cpu, true);
+	if (is_to_look(cctx, cpu, now)) {
+		look_for_busier(cctx, now);
+		end_slice(p, cctx, cpu);
+	}
 }
 
 static int pulse_beats(void *map, u32 *key, struct pulse *pulse)

@@ -173,12 +173,13 @@ static void note_empty(s32 cpu)
 		note_movable(cpu);
 }
 
-static bool any_queued(void)
+/* May a CPU other than @cpu have something to take? */
+static bool others_queued(s32 cpu)
 {
 	u32 i;
 
 	for (i = 0; i < COSCHED_MAX_CPUS / 64 && i * 64 < nr_cpu_ids; i++)
-		if (READ_ONCE(queued_cpus[i]))
+		if (READ_ONCE(queued_cpus[i]) & ~(i == cpu / 64 ? 1ULL << (cpu & 63) : 0))
 			return true;
 	return false;
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What never sleeps does not stay for good where it started: tasks whose number the CPUs do not divide have the same in the long
-# run, a crowd on one busy CPU spreads to another, and what is started while no CPU idles is not put on one of them.
+# What never sleeps does not stay for good where it started: tasks whose number the CPUs do not divide have the same in
+# the long run, a crowd on one busy CPU spreads to another, and what is started while no CPU idles is not put on one of
+# them.
 . "$(dirname -- "$0")/../case.sh"
 
 # in_band EXPECTED: is each of the shares that, give or take 5%?
@@ -33,6 +34,10 @@ start
 for _ in 1 2 3; do hog; done
 sleep 1
 even "each of three on two CPUs" 66
+# All CPUs tick at once, so with slices of a tick both choose at the same moments, and neither has anything queued then.
+scx_cosched policy set dcs --slice-us 4000
+even "the same with slices of a tick" 66
+scx_cosched policy set dcs
 drop
 
 # One that may not move on each CPU keeps both busy. The others all start on CPU 0, where they are let go.
