@@ -86,8 +86,10 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	u32 weight = task_weight(p), key = tctx->group;
 	struct group *g = bpf_map_lookup_elem(&groups, &key);
 	u64 slice_ns = current_policy()->slice_ns;
-	s64 lead = is_kthread(p) ? 0 : lead_in_group(tctx);
-	s64 lag = tctx->order_cpu == cpu ? tctx->place.lag : 0;		/* where it was behind, others were ahead */
+	s64 lead = forget_ways(is_kthread(p) ? 0 : lead_in_group(tctx));
+	/* Where it was behind, others were ahead. */
+	s64 lag = forget_ways(tctx->order_cpu == cpu ? tctx->place.lag : 0);
+	u64 own_credit_ns = forget_ways(tctx->held ? FAIR_LEAD_MAX : credit_ns);
 	u64 now = scx_bpf_now();
 
 	if (!on || !g)
@@ -98,8 +100,7 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	tctx->order_cpu = cpu;
 	bpf_spin_lock(&on->lock);
 	note_presence(on, key, now);
-	tctx->place.vtime = fair_place(&on->order, lead, lag, weight,
-				       tctx->held ? FAIR_LEAD_MAX : credit_ns, slice_ns);
+	tctx->place.vtime = fair_place(&on->order, lead, lag, weight, own_credit_ns, slice_ns);
 	fair_enter(&on->order, &tctx->place, weight);
 	bpf_spin_unlock(&on->lock);
 	settle_groups(key, cpu, credit_ns, slice_ns, tctx->held);

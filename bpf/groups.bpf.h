@@ -185,22 +185,25 @@ static bool is_settled(const struct level *level, u64 weight)
 }
 
 /*
- * What runs in @group, on @level, has changed here or on other CPUs: puts its place right in the order above. False if
- * it was right. @held: the group above is kept from running too.
+ * What runs in @group has changed on @cpu or on others: puts its place right in the order above. False if it was right.
+ * @held: the group above is kept from running too. Once more a global function. It calls none itself: what programs
+ * that call each other have on the stack is bounded.
  */
-static __always_inline bool settle_level(struct level *level, u32 group, u64 credit_ns, u64 slice_ns, u64 now,
-					 bool held)
+__noinline int settle_level(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, bool held)
 {
-	struct cosched_order *above = &level->above->order;
-	struct cosched_place *place = &level->here->place;
+	u64 now = scx_bpf_now();
+	struct level level;
+	struct cosched_order *above;
+	struct cosched_place *place;
 	u32 weight, was;
 
-	sum_presence(group, now);
-	if (is_settled(level, counts_there(level, now)))
+	if (!find_level(&level, group, cpu) || is_settled(&level, counts_there(&level, now)))
 		return false;
-	bpf_spin_lock(&level->above->lock);
-	note_presence(level->above, level->group->parent, now);
-	weight = counts_there(level, now);
+	above = &level.above->order;
+	place = &level.here->place;
+	bpf_spin_lock(&level.above->lock);
+	note_presence(level.above, level.group->parent, now);
+	weight = counts_there(&level, now);
 	was = place->weight;
 	if (weight && was) {
 		fair_reweigh(above, place, weight);
@@ -210,10 +213,18 @@ static __always_inline bool settle_level(struct level *level, u32 group, u64 cre
 	} else if (was) {
 		fair_leave(above, place);
 		if (held && !above->weight)
-			fair_hold_presence(&level->above->presence, was, now);
+			fair_hold_presence(&level.above->presence, was, now);
 	}
-	bpf_spin_unlock(&level->above->lock);
+	bpf_spin_unlock(&level.above->lock);
 	return true;
+}
+
+/* The group above @group; of the root, the root. */
+static u32 parent_of(u32 group)
+{
+	struct group *g = bpf_map_lookup_elem(&groups, &group);
+
+	return g ? g->parent : ROOT_GROUP;
 }
 
 /*
@@ -223,20 +234,18 @@ static __always_inline bool settle_level(struct level *level, u32 group, u64 cre
  */
 __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, u32 held)
 {
-	u64 now = scx_bpf_now();
 	u32 depth;
 
 	full_barrier();		/* between the change and the look at the place */
 	bpf_for(depth, 0, MAX_DEPTH) {
-		struct level level;
-
+		if (group == ROOT_GROUP)
+			break;
 		if (group == held)
 			held = ROOT_GROUP;
-		if (!find_level(&level, group, cpu))
-			return 0;
-		if (!settle_level(&level, group, held ? FAIR_LEAD_MAX : credit_ns, slice_ns, now, held))
-			return 0;
-		group = level.group->parent;
+		sum_presence(group, scx_bpf_now());
+		if (!settle_level(group, cpu, held ? FAIR_LEAD_MAX : credit_ns, slice_ns, held))
+			break;
+		group = parent_of(group);
 	}
 	return 0;
 }
@@ -244,16 +253,14 @@ __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, u3
 /* At a tick of @cpu, on which a task of @group runs: the same for what has changed on other CPUs, up to the root. */
 __noinline int weigh_groups(u32 group, s32 cpu)
 {
-	u64 now = scx_bpf_now();
 	u32 depth;
 
 	bpf_for(depth, 0, MAX_DEPTH) {
-		struct level level;
-
-		if (!find_level(&level, group, cpu))
-			return 0;
-		settle_level(&level, group, 0, 0, now, false);
-		group = level.group->parent;
+		if (group == ROOT_GROUP)
+			break;
+		sum_presence(group, scx_bpf_now());
+		settle_level(group, cpu, 0, 0, false);
+		group = parent_of(group);
 	}
 	return 0;
 }

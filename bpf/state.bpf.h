@@ -43,11 +43,20 @@ u32 limits_version;		/* of all cpu.max together (limits.bpf.h); 0: there never w
  * Nought, but not to the verifier. It walks through a loop over a queue again for each value of a count that it knows,
  * and once for all values of a count that may have begun anywhere.
  */
-u32 nought;
+u64 nought;
 
 static u32 count_from_nought(void)
 {
 	return READ_ONCE(nought);
+}
+
+/*
+ * @value, of which the verifier knows no more how it came about: it walks through what follows once, and not for each of
+ * the ways that lead there.
+ */
+static u64 forget_ways(u64 value)
+{
+	return value ^ READ_ONCE(nought);
 }
 
 static const struct cosched_policy *current_policy(void)
