@@ -134,14 +134,9 @@ static inline u32 beat_draw(u64 name, u64 turn)
 /* The chance of a job of @weight, where those that come after it have weights that sum up to @after, in 1 / 2^32. */
 static inline u32 beat_theta(u64 weight, u64 after)
 {
-	u64 theta;
-
 	weight &= BEAT_ONE;
 	after = after > (1ULL << 62) ? 1ULL << 62 : after;
-	if (!after)
-		return BEAT_ONE;
-	theta = (weight << 32) / (weight + after);
-	return theta > BEAT_ONE ? BEAT_ONE : theta;
+	return after ? (weight << 32) / (weight + after) : BEAT_ONE;
 }
 
 /*

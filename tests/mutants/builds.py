@@ -28,7 +28,7 @@ GATES = ["gate_edges", "gates", "epochs", "auto_gate", "sim_markov", "sim_sweep"
 REACH = {
     "account": ["account_edges", "urgent", "sim_shared"],
     "balance": ["balance"],
-    "beat": ["beat", "sim_shared"],
+    "beat": ["beat_edges", "beat", "sim_shared"],
     "boost_choice": ["boost_choice"],
     "epoch": ["epochs", "wire", "prefetch"],
     "fair": ["fair_edges", "fair", "window", "balance", "gate_edges", "sim_shared"],

@@ -98,7 +98,8 @@ pub fn beat_period(policy: &Policy, tai_ns: u64) -> u64 {
 
 /// The job `name` as it comes to a node in `period`.
 pub fn beat_job(name: u64, node: u64, period: u64) -> Job {
-    let mut job = Job { name: 0, period: 0, theta: 0, heard: 0, sizes: 0, heard_sizes: 0, astray: 0, heard_astray: 0 };
+    // What an earlier job has left there.
+    let mut job = Job { name: 9, period: 9, theta: 9, heard: 9, sizes: 9, heard_sizes: 9, astray: 9, heard_astray: 9 };
     // SAFETY: changes its first argument.
     unsafe { cosched_native_beat_job_begin(&mut job, name, node, period) };
     job
