@@ -65,6 +65,14 @@ fn start_time(stat: &Stat) -> ProcResult<f64> {
     Ok(booted as f64 + stat.starttime as f64 / ticks_per_second() as f64)
 }
 
+/// Has the allocator map larger pieces by themselves for good. It would learn from the kernel's types, which are large,
+/// to put them among the small ones, and then could not give back what is between those.
+pub fn keep_memory_apart() {
+    const LARGE_BYTES: i32 = 32 << 10;
+    // SAFETY: it takes no pointer.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES) };
+}
+
 /// Gives the kernel back what the allocator holds and nobody uses: some MiB after a load, which libbpf needs for the
 /// kernel's types.
 pub fn give_memory_back() {

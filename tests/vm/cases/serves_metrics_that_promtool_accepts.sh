@@ -24,6 +24,9 @@ wait $! || fail "the messages failed"
 scrape >"$tmp/after"
 
 "$PROMTOOL" check metrics <"$tmp/after" || fail "promtool does not accept it"
+resident=$(awk '$1 == "process_resident_memory_bytes" { printf "%d", $2 / 1024 }' "$tmp/before")
+echo "resident memory: $resident KiB"
+(( resident > 1024 && resident <= 12 * 1024 )) || fail "it takes more than 12 MiB"
 for series in arrivals_total 'endpoint_arrivals_total{endpoint="tcp"}' 'endpoint_arrivals_total{endpoint="udp"}' \
 	arrivals_coscheduled_total boosts_total context_switches_total \
 	'decisions_total{decision="granted",reason="below_target"}' arrival_to_run_seconds_count \
