@@ -186,8 +186,8 @@ static bool is_settled(const struct level *level, u64 weight)
 
 /*
  * What runs in @group has changed on @cpu or on others: puts its place right in the order above. False if it was right.
- * @held: the group above is kept from running too. Once more a global function. It calls none itself: what programs
- * that call each other have on the stack is bounded.
+ * @held: the group above is kept from running too. Once more a global function. It calls none itself, since the stack
+ * of all functions that call each other is bounded.
  */
 __noinline int settle_level(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, bool held)
 {

@@ -9,9 +9,9 @@
  *	cpu.max		what a running task may have ends before the next tick (limits.bpf.h)
  *	all		it is time to look for a busier CPU (balance.bpf.h)
  *
- * It beats only while it has something to look at: somebody in the queue, and for the waits a running task to which
- * messages come. A boost that was granted for less than a slice ends at the pulse too where there is one, and not only
- * at a tick.
+ * It beats only while it has something to look at: somebody in the queue, now and then a task that waits on another
+ * CPU, and for the waits a running task to which messages come. A boost that was granted for less than a slice ends at
+ * the pulse too where there is one, and not only at a tick.
  *
  * Who polls is looked for at each tick too, and only there if the interval is no shorter than a tick: a timer of its
  * own costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got

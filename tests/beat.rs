@@ -271,9 +271,18 @@ fn a_job_that_is_astray_holds_the_cpu_for_a_quarter_of_a_turn_while_that_is_fair
     let job = Job { astray: 1, ..beat_job(3, 1, 0) };
     let other = Job { astray: 1, ..beat_job(4, 1, 0) };
     let ahead = 3 * S as i64;
-    for (lead, running, follows) in [(0, 0, true), (-1, i64::MAX, true), (ahead - 1, 0, true), (ahead, 0, false)] {
+    for (lead, running, follows) in [
+        (0, 0, true),
+        (-1, i64::MAX, true),
+        (0, i64::MAX, true),
+        (ahead - 1, 0, true),
+        (ahead, 1, true),
+        (ahead, 0, false),
+        (i64::MAX, i64::MIN, false),
+    ] {
         let mut hold = NEW_BEAT_HOLD;
         assert_eq!(beat_follows(&mut hold, &BEATS, &job, lead, running, NOW), follows, "{lead} {running}");
+        assert_eq!((hold.name, hold.until_ns), if follows { (3, NOW + S / 4) } else { (0, 0) });
     }
     let mut hold = NEW_BEAT_HOLD;
     assert!(!beat_follows(&mut hold, &BEATS, &beat_job(3, 1, 0), 0, 0, NOW), "it is not astray");
