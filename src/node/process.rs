@@ -65,12 +65,16 @@ fn start_time(stat: &Stat) -> ProcResult<f64> {
     Ok(booted as f64 + stat.starttime as f64 / ticks_per_second() as f64)
 }
 
-/// Has the allocator map larger pieces by themselves for good. It would learn from the kernel's types, which are large,
-/// to put them among the small ones, and then could not give back what is between those.
-pub fn keep_memory_apart() {
+/// Has the allocator save memory rather than time. It maps larger pieces by themselves for good: it would learn from the
+/// kernel's types, which are large, to put them among the small ones, and then could not give back what is between
+/// those. And all threads share one heap, as they seldom allocate at once.
+pub fn save_memory() {
     const LARGE_BYTES: i32 = 32 << 10;
-    // SAFETY: it takes no pointer.
-    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES) };
+    // SAFETY: they take no pointers.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
 }
 
 /// Gives the kernel back what the allocator holds and nobody uses: some MiB after a load, which libbpf needs for the

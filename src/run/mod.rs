@@ -37,7 +37,7 @@ const RESTARTS_WITHIN: Duration = Duration::from_secs(60);
 /// # Errors
 /// One line: what is wrong with the settings, with this machine, or why the kernel has thrown it out.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
-    process::keep_memory_apart();
+    process::save_memory();
     let settings = Settings::from_args(args)?;
     crate::node::logging::init(settings.values.verbose);
 
