@@ -76,6 +76,7 @@ mod tests {
             p99_us: 0.0,
             max_us: 0.0,
             round_trips_by_log2_us: vec![],
+            ms_by_log2_us: vec![],
         }
     }
 

@@ -38,15 +38,18 @@ impl Record {
         self
     }
 
-    fn by_log2_us(&self) -> Vec<u64> {
-        let mut counts = Vec::new();
+    /// How many there are in each bucket, and how many ms they took together.
+    fn by_log2_us(&self) -> (Vec<u64>, Vec<f64>) {
+        let (mut counts, mut ms) = (Vec::new(), Vec::new());
         for step in self.histogram_ns.iter_recorded() {
-            let us = step.value_iterated_to().div_ceil(1000).max(1);
-            let bucket = us.next_power_of_two().ilog2() as usize;
+            let (ns, count) = (step.value_iterated_to(), step.count_since_last_iteration());
+            let bucket = ns.div_ceil(1000).max(1).next_power_of_two().ilog2() as usize;
             counts.resize(counts.len().max(bucket + 1), 0);
-            counts[bucket] += step.count_since_last_iteration();
+            ms.resize(counts.len(), 0.0);
+            counts[bucket] += count;
+            ms[bucket] += ns as f64 * count as f64 / 1e6;
         }
-        counts
+        (counts, ms)
     }
 
     /// If there was none at all, the one under way is all that is known.
@@ -56,9 +59,11 @@ impl Record {
             self.histogram_ns.saturating_record(self.unfinished_ns);
         }
         let us = |ns: u64| ns as f64 / 1e3;
+        let (by_log2_us, ms_by_log2_us) = self.by_log2_us();
         RoundTrips {
             count,
-            by_log2_us: self.by_log2_us(),
+            by_log2_us,
+            ms_by_log2_us,
             p50_us: us(self.histogram_ns.value_at_quantile(0.5)),
             p99_us: us(self.histogram_ns.value_at_quantile(0.99)),
             max_us: us(self.histogram_ns.max().max(self.unfinished_ns)),
@@ -82,6 +87,7 @@ mod tests {
         assert_eq!(figures.count, 2);
         assert_eq!(figures.p50_us, 1.0);
         assert_eq!(figures.by_log2_us, [1, 1], "of 1 and of 2 us");
+        assert_eq!(figures.ms_by_log2_us, [0.001, 0.002]);
         assert_eq!(figures.max_us, 6.0, "the one under way at the end took 6 µs of the interval");
     }
 

@@ -69,6 +69,7 @@ pub mod tests {
             p99_us: 90.0,
             max_us: rate,
             round_trips_by_log2_us: vec![],
+            ms_by_log2_us: vec![],
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Figures {
     pub max_us: f64,
     /// By length: bucket i counts those of at most 2^i us that are longer than those of the bucket before.
     pub round_trips_by_log2_us: Vec<u64>,
+    /// How long those of each bucket took together.
+    pub ms_by_log2_us: Vec<f64>,
 }
 
 impl Figures {
@@ -57,6 +59,7 @@ impl Figures {
             p99_us: trips.p99_us,
             max_us: trips.max_us,
             round_trips_by_log2_us: trips.by_log2_us.clone(),
+            ms_by_log2_us: trips.ms_by_log2_us.clone(),
         })
     }
 }
@@ -144,7 +147,14 @@ pub mod tests {
     use crate::worker::RoundTrips;
 
     fn report(cpu_seconds: f64, count: Option<u64>) -> Report {
-        let trips = |count| RoundTrips { count, by_log2_us: vec![count], p50_us: 60.0, p99_us: 90.0, max_us: 80_000.0 };
+        let trips = |count| RoundTrips {
+            count,
+            by_log2_us: vec![count],
+            ms_by_log2_us: vec![],
+            p50_us: 60.0,
+            p99_us: 90.0,
+            max_us: 80_000.0,
+        };
         Report { seconds: 4.0, cpu_seconds, tasks: 1, round_trips: count.map(trips), loops: Some(1000) }
     }
 

@@ -71,6 +71,8 @@ pub struct RoundTrips {
     pub count: u64,
     /// By length: bucket i counts those of at most 2^i us that are longer than those of the bucket before.
     pub by_log2_us: Vec<u64>,
+    /// How long those of each bucket took together.
+    pub ms_by_log2_us: Vec<f64>,
     pub p50_us: f64,
     pub p99_us: f64,
     pub max_us: f64,
