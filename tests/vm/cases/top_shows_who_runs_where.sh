@@ -5,7 +5,7 @@
 
 on_terminal() { LC_ALL=C.UTF-8 tmux -S "$tmp/tmux" "$@"; }
 screen() { on_terminal capture-pane -p; }
-shows() { screen | grep -qF -- "$1"; }
+shows() { screen | grep -F -- "$1" >/dev/null; }
 
 # letter JOB: by which the lanes name it
 letter() { screen | awk -v job="$1" '$2 == job { print $1 }'; }
