@@ -93,6 +93,20 @@ fn the_time_of_all_threads_is_counted_once() {
     }
 }
 
+#[test]
+fn a_barrier_is_over_when_all_have_come() {
+    let cpu = cpu();
+    let timing = ["--seconds", "0.5", "--warm-up", "0.1", "--receiver", "block", "--cpu", &cpu];
+    // Only the last computes, and all wait for it.
+    let leaves = ["0", "0", "20000"].map(|us| listener(&[&timing, ["--compute-us", us].as_slice()].concat()));
+    let addresses = leaves.each_ref().map(|(_, address)| address.as_str()).join(",");
+    let root = bench(&[&["token", "--connect", &addresses], timing.as_slice()].concat());
+    let report = succeed(root);
+    leaves.into_iter().for_each(|(leaf, _)| drop(succeed(leaf)));
+    assert!((1.0..=26.0).contains(&figure(&report, "round trips ")), "25 of 20 ms are in 0.5 s: {report}");
+    assert!(figure(&report, "round trip µs") >= 19_000.0, "{report}");
+}
+
 /// What the process consists of: its tasks' CPUs, a line each, and how many sockets it has.
 fn anatomy(child: &Child) -> (Vec<String>, usize) {
     let proc = format!("/proc/{}", child.id());

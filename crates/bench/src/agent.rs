@@ -129,7 +129,7 @@ impl Agent {
         self.cgroup = self.cgroup.take().or_else(Cgroup::parent);
         let jobs = load.scenario.jobs;
         let mut addresses = Vec::new();
-        let mut names = load.scenario.workers(load.pair);
+        let mut names = load.scenario.workers(load.group);
         for (job, name) in names.by_ref().take(jobs).enumerate() {
             self.start(&name, &self.token_options(&load, job), &load)?;
             addresses.extend(self.workers[job].wait_ready()?);
@@ -144,12 +144,16 @@ impl Agent {
     }
 
     fn token_options(&self, load: &Load, job: usize) -> [String; 4] {
-        let Scenario { receiver, threads, .. } = load.scenario;
-        let side = match load.peers.get(job) {
-            Some(peer) => format!("--connect={peer}"),
+        let Scenario { receiver, threads, barrier, .. } = load.scenario;
+        let peers = load.peers.get(job);
+        let side = match peers {
+            Some(peers) => {
+                format!("--connect={}", peers.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(","))
+            }
             None => format!("--listen={}", SocketAddr::new(self.address.ip(), 0)),
         };
-        let compute_us = load.scenario.compute_us(job);
+        // Whoever has a barrier's other ends only waits for them (thesis, Figure 5-2).
+        let compute_us = if barrier && peers.is_some() { 0 } else { load.scenario.compute_us(job) };
         [side, format!("--receiver={receiver}"), format!("--compute-us={compute_us}"), format!("--threads={threads}")]
     }
 

@@ -125,7 +125,7 @@ impl Coordinator {
     /// Makes `scheduler` that of every kernel, where `scenario` runs next, and says which rules it has.
     pub fn schedule(&mut self, scheduler: &Contender, scenario: Scenario) -> Result<Rules> {
         let mut rules = Rules::none();
-        let layout = Layout { scenario, pairs: self.agents.len() / 2 };
+        let layout = Layout { scenario, groups: self.agents.len() / scenario.group(self.agents.len()) };
         for agent in &mut self.agents[..self.kernels] {
             agent.ask(&Request::Schedule(scheduler.clone(), layout))?;
         }
@@ -138,18 +138,24 @@ impl Coordinator {
         Ok(rules)
     }
 
-    /// In each pair of nodes the second waits for the tokens that the first starts. The reports are in the order of
-    /// the nodes.
+    /// In each group of nodes the others wait for the tokens that the first starts. The reports are in the order of the
+    /// nodes.
     pub fn measure(&mut self, setup: Setup) -> Result<Vec<NodeReport>> {
         let Setup { scenario, warm_up, length, seed } = setup;
-        for (pair, nodes) in self.agents.chunks_mut(2).enumerate() {
-            let [first, second] = nodes else { bail!("a node has no other") };
-            let load = Load { scenario, pair, seed, peers: Vec::new(), warm_up, length };
-            let waiting = second.prepare(load.clone())?;
-            if waiting.len() != scenario.jobs {
-                bail!("{} waits for {} tokens of {}", second.name(), waiting.len(), scenario.jobs);
+        let size = scenario.group(self.agents.len());
+        for (group, nodes) in self.agents.chunks_mut(size).enumerate() {
+            let [first, others @ ..] = nodes else { bail!("a group of nodes has none") };
+            let load = Load { scenario, group, seed, peers: Vec::new(), warm_up, length };
+            let mut peers = vec![Vec::new(); scenario.jobs];
+            for other in others {
+                let waiting = other.prepare(load.clone())?;
+                if waiting.len() != scenario.jobs {
+                    bail!("{} waits for {} tokens of {}", other.name(), waiting.len(), scenario.jobs);
+                }
+                for (peers, address) in peers.iter_mut().zip(waiting) {
+                    peers.push(SocketAddr::new(other.address.ip(), address.port()));
+                }
             }
-            let peers = waiting.iter().map(|address| SocketAddr::new(second.address.ip(), address.port())).collect();
             first.prepare(Load { peers, ..load })?;
         }
 

@@ -170,11 +170,14 @@ fn measure(coordinator: &mut Coordinator, scheduled: &mut Option<Scheduled>, ste
         }
     };
     let (scenario, length, seed) = (step.scenario, step.length, step.seed);
-    let figures_of_pair = |nodes: &[NodeReport]| (0..scenario.jobs).map(|job| Figures::of(nodes, job)).collect();
+    let figures_of_group = |nodes: &[NodeReport]| (0..scenario.jobs).map(|job| Figures::of(nodes, job)).collect();
     let figures = coordinator
         .measure(Setup { scenario, warm_up: PHASES + warm_up(&step.scheduler), length, seed })
-        .and_then(|reports| reports.chunks(2).map(figures_of_pair).collect::<Result<Vec<Vec<_>>>>())
-        .map(|pairs| pairs.concat())
+        .and_then(|reports| {
+            let groups = reports.chunks(scenario.group(reports.len()));
+            groups.map(figures_of_group).collect::<Result<Vec<Vec<_>>>>()
+        })
+        .map(|groups| groups.concat())
         .with_context(|| format!("{} under {}", step.scenario, step.scheduler))?;
     Ok(Run { step: step.clone(), rules, figures, again: false })
 }

@@ -22,7 +22,8 @@ use crate::wire::{Wire, parse_percent};
 pub struct PoliciesArgs {
     /// What runs: spin-4 is a job of spinning receivers with 4 competitors on each node, block-2x3 two jobs
     /// of blocking ones with 3. After that -200us is computing so long for each message, -mixed 0, 200, 1000
-    /// and 5000 us in turn, by job, and -t3 three threads on each node, with a token each.
+    /// and 5000 us in turn, by job, and -t3 three threads on each node, with a token each. With -barrier at its end a
+    /// job is on all nodes: its process on CPU 0 sends to all others, which compute, and waits for them.
     #[arg(long, value_name = "NAME,...", default_value = "spin-4,block-4,spin-8,spin-2x2")]
     scenarios: Scenarios,
 
@@ -33,7 +34,8 @@ pub struct PoliciesArgs {
     #[arg(long, value_name = "NAME,...", default_value = "eevdf,presets")]
     schedulers: Contenders,
 
-    /// CPUs that stand for a node each, from CPU 0 on, an even number: the jobs run on every pair of them.
+    /// CPUs that stand for a node each, from CPU 0 on, an even number: the jobs run on every pair of them, or
+    /// at a barrier on all.
     #[arg(long, value_name = "N", default_value = "2", value_parser = parse_nodes)]
     nodes: u8,
 

@@ -28,12 +28,12 @@ pub enum Request {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Load {
     pub scenario: Scenario,
-    /// Which pair of nodes this one belongs to, from 0.
-    pub pair: usize,
+    /// Which group of nodes this one belongs to, from 0.
+    pub group: usize,
     /// What the moments are drawn from at which workers begin.
     pub seed: u64,
-    /// By job, the address of the process that has the other end of the token; none on the node that waits.
-    pub peers: Vec<SocketAddr>,
+    /// By job, the addresses of the processes that have the other ends of its tokens; none on a node that waits.
+    pub peers: Vec<Vec<SocketAddr>>,
     pub warm_up: Duration,
     pub length: Duration,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What runs on the two nodes, and its short name: `spin-4`, `spin-2x2`, `block-4x0-mixed-t2`.
+//! What runs on the nodes, and its short name: `spin-4`, `spin-2x2`, `block-4x0-mixed-t2`, `spin-4-barrier`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -37,6 +37,9 @@ pub struct Scenario {
     pub grain: Grain,
     /// Of each process of a job.
     pub threads: usize,
+    /// A job is on all nodes, not on a pair of them: its first process sends to all others, and waits for them all
+    /// (thesis 5.2.2).
+    pub barrier: bool,
     /// A process of the idle class keeps each CPU awake: to wake a CPU costs the job's messages more than to wake a
     /// task on a busy one. Only where there are no competitors, and no name on the command line means it.
     pub awake: bool,
@@ -55,7 +58,12 @@ pub enum Grain {
 impl Scenario {
     /// One job whose processes do nothing but pass one token, beside competitors.
     pub const fn one_job(receiver: Receiver, competitors: usize) -> Scenario {
-        Scenario { receiver, jobs: 1, competitors, grain: Grain::Uniform(0), threads: 1, awake: false }
+        Scenario { receiver, jobs: 1, competitors, grain: Grain::Uniform(0), threads: 1, barrier: false, awake: false }
+    }
+
+    /// On how many nodes of so many a job is.
+    pub fn group(self, nodes: usize) -> usize {
+        if self.barrier { nodes } else { 2 }
     }
 
     /// A job of this scenario with the nodes to itself, and with one thread on each: its efficiency is relative to
@@ -72,9 +80,9 @@ impl Scenario {
         Scenario { awake: false, receiver, ..self } == alone
     }
 
-    /// The names of what runs on each node of this pair: the tokens' processes, by job, and the hogs.
-    pub fn workers(self, pair: usize) -> impl Iterator<Item = String> {
-        let tokens = (0..self.jobs).map(move |job| format!("token{}", pair * self.jobs + job));
+    /// The names of what runs on each node of this group: the tokens' processes, by job, and the hogs.
+    pub fn workers(self, group: usize) -> impl Iterator<Item = String> {
+        let tokens = (0..self.jobs).map(move |job| format!("token{}", group * self.jobs + job));
         tokens.chain((1..=self.competitors).map(|i| format!("hog{i}"))).chain(self.awake.then(|| IDLER.into()))
     }
 
@@ -87,11 +95,11 @@ impl Scenario {
     }
 }
 
-/// A scenario on one pair of nodes or several.
+/// A scenario on one group of nodes or several, of which each has its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     pub scenario: Scenario,
-    pub pairs: usize,
+    pub groups: usize,
 }
 
 impl Layout {
@@ -102,16 +110,16 @@ impl Layout {
 
     /// The row of each worker, by name.
     pub fn row_of_each(self) -> impl Iterator<Item = (String, usize)> {
-        let of_pair = move |pair| self.scenario.workers(pair).enumerate().map(|(row, name)| (name, row));
+        let of_group = move |group| self.scenario.workers(group).enumerate().map(|(row, name)| (name, row));
         let seen = self.scenario.jobs;
-        // The hogs of all pairs have the same names.
-        (0..self.pairs).flat_map(move |pair| of_pair(pair).filter(move |(_, row)| pair == 0 || *row < seen))
+        // The hogs of all groups have the same names.
+        (0..self.groups).flat_map(move |group| of_group(group).filter(move |(_, row)| group == 0 || *row < seen))
     }
 }
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Scenario { receiver, jobs, competitors, grain, threads, awake } = self;
+        let Scenario { receiver, jobs, competitors, grain, threads, barrier, awake } = self;
         let load = if *jobs == 1 { competitors.to_string() } else { format!("{jobs}x{competitors}") };
         let grain = match grain {
             Grain::Uniform(0) => String::new(),
@@ -119,8 +127,9 @@ impl fmt::Display for Scenario {
             Grain::Mixed => "-mixed".into(),
         };
         let threads = if *threads == 1 { String::new() } else { format!("-t{threads}") };
+        let barrier = if *barrier { "-barrier" } else { "" };
         let awake = if *awake { "-awake" } else { "" };
-        f.pad(&format!("{receiver}-{load}{grain}{threads}{awake}"))
+        f.pad(&format!("{receiver}-{load}{grain}{threads}{barrier}{awake}"))
     }
 }
 
@@ -132,8 +141,8 @@ impl FromStr for Scenario {
             Some(scenario) => Ok(scenario),
             None => bail!(
                 "'{text}' is no scenario: RECEIVER-COMPETITORS or RECEIVER-JOBSxCOMPETITORS is wanted, and after it \
-                 -mixed or -COMPUTEus and -tTHREADS if need be, such as spin-4, block-2x4 or spin-2x2-mixed-t3 \
-                 (spin or block; {} jobs, {} competitors, {} us, {} threads)",
+                 -mixed or -COMPUTEus, -tTHREADS and -barrier if need be, such as spin-4, block-2x4 or \
+                 spin-2x2-mixed-t3 (spin or block; {} jobs, {} competitors, {} us, {} threads)",
                 from_to(JOBS),
                 from_to(COMPETITORS),
                 from_to(COMPUTE_US),
@@ -155,10 +164,11 @@ fn parse(text: &str) -> Option<Scenario> {
     let (jobs, competitors) = load.split_once('x').unwrap_or(("1", load));
     let (jobs, competitors) = (number(jobs, JOBS)?, number(competitors, COMPETITORS)?);
 
-    let (mut grain, mut threads) = (None, None);
+    let (mut grain, mut threads, mut barrier) = (None, None, None);
     for part in parts {
         let is_new = match (part.strip_suffix("us"), part.strip_prefix('t')) {
             _ if part == "mixed" => grain.replace(Grain::Mixed).is_none(),
+            _ if part == "barrier" => barrier.replace(true).is_none(),
             (Some(us), _) => grain.replace(Grain::Uniform(number(us, COMPUTE_US)?)).is_none(),
             (_, Some(n)) => threads.replace(number(n, THREADS)?).is_none(),
             _ => false,
@@ -168,7 +178,8 @@ fn parse(text: &str) -> Option<Scenario> {
         }
     }
     let (grain, threads) = (grain.unwrap_or(Grain::Uniform(0)), threads.unwrap_or(1));
-    let scenario = Scenario { receiver, jobs, competitors, grain, threads, awake: false };
+    let barrier = barrier.is_some();
+    let scenario = Scenario { receiver, jobs, competitors, grain, threads, barrier, awake: false };
     Some(if jobs == 1 { Scenario { grain: Grain::Uniform(scenario.compute_us(0)), ..scenario } } else { scenario })
 }
 
@@ -216,6 +227,10 @@ mod tests {
             ("spin-2x2-t3", Scenario { threads: 3, ..two }),
             ("spin-4-t64", Scenario { threads: 64, ..scenario(Receiver::Spin, 1, 4) }),
             ("block-4x0-mixed-t2", Scenario { grain: Grain::Mixed, threads: 2, ..four }),
+            (
+                "spin-4-50us-barrier",
+                Scenario { grain: Grain::Uniform(50), barrier: true, ..scenario(Receiver::Spin, 1, 4) },
+            ),
             ("block-4x0-100000us-t2", Scenario { grain: Grain::Uniform(100_000), threads: 2, ..four }),
         ] {
             assert_eq!(text.parse::<Scenario>().unwrap(), wanted);
@@ -234,6 +249,7 @@ mod tests {
             ("spin-4-0us", "spin-4"),
             ("spin-4-mixed", "spin-4"),
             ("block-4x0-t2-mixed", "block-4x0-mixed-t2"),
+            ("spin-4-barrier-t2", "spin-4-t2-barrier"),
         ] {
             assert_eq!(text.parse::<Scenario>().unwrap().to_string(), name);
         }
@@ -252,7 +268,7 @@ mod tests {
     fn what_is_no_scenario_is_named_with_what_would_be() {
         let load = ["", "spin", "spin-", "nap-4", "spin-x", "spin-+4", "spin--4", "spin-33", "spin-0x2", "spin-9x1"];
         let rest = ["2x", "4-", "4-t", "4-t0", "4-t65", "4-t+2", "4-us", "4-100001us", "2x2-mixed-mixed", "4-t2-t2"];
-        let more = ["2x2-mixed-5us", "4-fast", "4-T2", "4-mixed-", "4-t2us"];
+        let more = ["4-barrier-barrier", "2x2-mixed-5us", "4-fast", "4-T2", "4-mixed-", "4-t2us"];
         let rest = rest.iter().chain(&more).map(|rest| format!("spin-{rest}"));
         for bad in load.map(String::from).into_iter().chain(rest) {
             let error = bad.parse::<Scenario>().unwrap_err().to_string();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `bench token`: the smallest parallel job, two processes that pass a message to and fro over TCP.
+//! `bench token`: the smallest parallel job, two processes that pass a message to and fro over TCP. Or a barrier: one
+//! process sends to several and waits for them all (thesis 5.2.2).
 //!
 //! The side that connects starts the token and measures its round trips. A receiver either spins, which
 //! is a receive that does not wait, again and again, as message passing libraries do it, or blocks in it.
@@ -21,7 +22,7 @@ use crate::scenario::{COMPUTE_US, THREADS};
 use crate::work::Work;
 use crate::worker::{Begin, Report, Timing};
 
-/// Pass a token between two processes and measure its round trips.
+/// Pass a token between two processes, or between one and several, and measure its round trips.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TokenArgs {
     #[command(flatten)]
@@ -36,7 +37,7 @@ pub struct TokenArgs {
           value_parser = clap::value_parser!(u32).range(..=i64::from(*COMPUTE_US.end())))]
     compute_us: u32,
 
-    /// Threads, each of which passes a token of its own; the other side must have as many.
+    /// Threads, each of which passes tokens of its own; the other sides must have as many.
     #[arg(long, value_name = "N", default_value = "1",
           value_parser = clap::value_parser!(u16).range(1..=*THREADS.end() as i64))]
     threads: u16,
@@ -56,26 +57,23 @@ struct Side {
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
 
-    /// Start the token, towards this address.
-    #[arg(long, value_name = "ADDR:PORT")]
-    connect: Option<SocketAddr>,
+    /// Start the token, towards this address; or one towards each of several, a round trip being over when all have
+    /// come back.
+    #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',')]
+    connect: Vec<SocketAddr>,
 }
 
 pub fn run(args: &TokenArgs, begin: Begin) -> Result<Report> {
     machine::pin(args.cpu)?;
     let work = Work::lasting(Duration::from_micros(args.compute_us.into()))?;
-    match (args.side.listen, args.side.connect) {
-        (Some(address), _) => {
-            let peers = accept(address, args, &begin)?;
-            in_threads(peers, begin.bounds()?, |peer, bounds| respond(peer, work, bounds))
-        }
-        (_, Some(address)) => {
-            let peers = (0..args.threads).map(|_| Peer::connect(address, args.receiver)).collect::<Result<_>>()?;
-            begin.announce(None)?;
-            in_threads(peers, begin.bounds()?, |peer, bounds| initiate(peer, work, bounds))
-        }
-        _ => bail!("neither an address to listen on nor one to connect to"),
+    if let Some(address) = args.side.listen {
+        let peers = accept(address, args, &begin)?;
+        return in_threads(peers, begin.bounds()?, |peer, bounds| respond(peer, work, bounds));
     }
+    let connect = || args.side.connect.iter().map(|address| Peer::connect(*address, args.receiver)).collect();
+    let peers = (0..args.threads).map(|_| connect()).collect::<Result<_>>()?;
+    begin.announce(None)?;
+    in_threads(peers, begin.bounds()?, |peers, bounds| initiate(peers, work, bounds))
 }
 
 /// Nobody listens any more when all have come: one that is too many is to fail and not to wait.
@@ -92,12 +90,12 @@ struct Part {
     record: Option<Record>,
 }
 
-/// Passes a token with each peer, in a thread for each, of which this is one. So a job of one thread is a
-/// process of one, and no task is there that is not counted.
-fn in_threads(
-    mut peers: Vec<Peer>,
+/// Passes tokens with each peer, or each set of them, in a thread for each, of which this is one. So a job of one thread
+/// is a process of one, and no task is there that is not counted.
+fn in_threads<P: Send>(
+    mut peers: Vec<P>,
     bounds: Bounds,
-    pass: impl Fn(Peer, Bounds) -> Result<Part> + Sync,
+    pass: impl Fn(P, Bounds) -> Result<Part> + Sync,
 ) -> Result<Report> {
     let pass = &pass;
     let last = peers.pop().context("no peer")?;
@@ -134,13 +132,13 @@ fn respond(mut peer: Peer, work: Work, bounds: Bounds) -> Result<Part> {
 }
 
 /// The work of both sides is part of a round trip.
-fn initiate(mut peer: Peer, work: Work, bounds: Bounds) -> Result<Part> {
+fn initiate(mut peers: Vec<Peer>, work: Work, bounds: Bounds) -> Result<Part> {
     let interval = Interval::begin(bounds)?;
 
     // The clock is read once a round trip, which is the end of one and the start of the next.
     let mut record = Record::new(bounds.end_ns)?;
     let mut started = monotonic_ns();
-    while peer.send()? && peer.receive()? {
+    while all(&mut peers, Peer::send)? && all(&mut peers, Peer::receive)? {
         let now = monotonic_ns();
         record.round_trip(started, now, phase());
         started = now;
@@ -149,6 +147,11 @@ fn initiate(mut peer: Peer, work: Work, bounds: Bounds) -> Result<Part> {
     record.round_trip(started, monotonic_ns(), phase());
     check_complete()?;
     Ok(Part { report: Report::of(&interval), record: Some(record) })
+}
+
+/// What is to be done with each; false if one has left.
+fn all(peers: &mut [Peer], done: fn(&mut Peer) -> Result<bool>) -> Result<bool> {
+    peers.iter_mut().try_fold(true, |all, peer| Ok(done(peer)? && all))
 }
 
 /// An interval that the peer cut short is no measurement.
