@@ -140,8 +140,6 @@ __noinline int come_back(struct task_struct *p __arg_trusted, struct task_ctx *t
 	return 0;
 }
 
-static void wake_idle_cpu_for(struct task_struct *p);
-
 /* Takes those back on @cpu whose groups may run again. */
 __noinline int take_back(s32 cpu, u64 now)
 {

@@ -249,4 +249,16 @@ static bool pull(struct cpu_ctx *cctx, s32 cpu)
 	return take_from_busier(cpu);
 }
 
+/* Work waits on a busy CPU: have an idle one come and take it, if it may. */
+static void wake_idle_cpu_for(struct task_struct *p)
+{
+	s32 cpu;
+
+	if (p->nr_cpus_allowed == 1 || is_migration_disabled(p))
+		return;
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (cpu >= 0)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
 #endif

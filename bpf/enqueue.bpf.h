@@ -33,18 +33,6 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	return cpu;
 }
 
-/* Work waits on a busy CPU: have an idle one come and take it, if it may. */
-static void wake_idle_cpu_for(struct task_struct *p)
-{
-	s32 cpu;
-
-	if (p->nr_cpus_allowed == 1 || is_migration_disabled(p))
-		return;
-	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (cpu >= 0)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-}
-
 /* How a task gets ahead of the running one: a kernel thread is not cut short, and one that spins leaves by itself. */
 static u64 preempt_flag(struct cpu_ctx *cctx)
 {

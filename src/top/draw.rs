@@ -3,12 +3,13 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, List, ListState, Paragraph, Sparkline, Wrap};
 
 use super::panes;
 use super::screen::Screen;
+use super::theme::{Theme, number};
 use crate::control::commands::policy_line;
 use crate::trace::lines::printable;
 use cosched_rules::presets;
@@ -22,42 +23,6 @@ const REASONS: u16 = 27;
 
 /// Columns of the names of presets.
 const PRESET: u16 = 12;
-
-/// How things look, with colours or without.
-#[derive(Clone, Copy)]
-pub(super) struct Theme {
-    colours: bool,
-}
-
-/// Of jobs, by their letters.
-const JOB_COLOURS: [Color; 6] =
-    [Color::Cyan, Color::Green, Color::Magenta, Color::Blue, Color::LightRed, Color::LightYellow];
-
-impl Theme {
-    fn colour(self, colour: Color) -> Style {
-        if self.colours { Style::new().fg(colour) } else { Style::new() }
-    }
-
-    /// The headings of tables.
-    pub fn heading(self) -> Style {
-        self.colour(Color::Yellow).add_modifier(Modifier::BOLD)
-    }
-
-    /// What somebody ought to look at.
-    pub fn alert(self) -> Style {
-        self.colour(Color::Red).add_modifier(Modifier::BOLD)
-    }
-
-    /// The job with this letter, small or capital.
-    pub fn job(self, letter: char) -> Style {
-        if !letter.is_ascii_alphabetic() {
-            return Style::new();
-        }
-        let place = (letter.to_ascii_lowercase() as usize - 'a' as usize) % JOB_COLOURS.len();
-        let style = self.colour(JOB_COLOURS[place]);
-        if letter.is_ascii_uppercase() { style.add_modifier(Modifier::BOLD) } else { style }
-    }
-}
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame, screen: &Screen) {
@@ -89,16 +54,6 @@ fn length(seconds: f64) -> String {
         seconds if seconds < 1e-3 => format!("{:.0} us", 1e6 * seconds),
         seconds if seconds < 1.0 => format!("{:.1} ms", 1e3 * seconds),
         seconds => format!("{seconds:.1} s"),
-    }
-}
-
-/// A number that may be large, in at most six characters.
-pub(super) fn number(value: f64) -> String {
-    match value {
-        value if value < 999.95 => format!("{value:.1}"),
-        value if value < 99_999.5 => format!("{value:.0}"),
-        value if value < 9_999_500.0 => format!("{:.0}k", value / 1e3),
-        value => format!("{:.0}M", value / 1e6),
     }
 }
 

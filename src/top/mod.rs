@@ -14,6 +14,7 @@ pub mod letters;
 mod panes;
 pub mod screen;
 pub mod terminal;
+mod theme;
 mod watch;
 
 use std::path::{Path, PathBuf};

@@ -7,11 +7,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Row, Table};
 
-use super::draw::{Theme, number};
 use super::figures::{Job, Reason};
 use super::lanes::Window;
 use super::letters::NONE;
 use super::screen::Screen;
+use super::theme::{Theme, number};
 use crate::trace::lines::printable;
 use crate::trace::runs::Run;
 

@@ -9,7 +9,6 @@ use plotters::prelude::SVGBackend;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{BLACK, Color, IntoFont, IntoTextStyle, RGBColor, ShapeStyle};
 
-use super::page::number;
 use super::read::{Group, Row};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -93,6 +92,15 @@ fn length(log2_us: i32) -> String {
         us if us < 1e3 => format!("{us:.0} us"),
         us if us < 1e6 => format!("{:.0} ms", us / 1e3),
         us => format!("{:.0} s", us / 1e6),
+    }
+}
+
+/// Three digits, and all before the point.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
     }
 }
 

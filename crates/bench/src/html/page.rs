@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use askama::Template;
 
-use super::chart;
+use super::chart::{self, number};
 use super::read::{Bench, Group, Rate, Row};
 use cosched_rules::VERSION;
 
@@ -66,13 +66,4 @@ fn line(row: &Row) -> Vec<String> {
         ms(row.p99_us),
         ms(row.max_us),
     ]
-}
-
-/// Three digits, and all before the point.
-pub fn number(value: f64) -> String {
-    match value.abs() {
-        size if size >= 99.95 => format!("{value:.0}"),
-        size if size >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
 }
