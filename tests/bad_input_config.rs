@@ -113,6 +113,35 @@ fn a_policy_by_flag_does_not_hide_what_is_wrong_in_the_configuration() {
 }
 
 #[test]
+fn a_name_is_given_to_a_job_that_can_be_there_and_once() {
+    let both = ["run", "--job-name", "a=/a", "--job-name", "a=/b*"];
+    accepts(&both[1..]);
+    let twice = "--job-name: '/a' is given twice (give each job one name)";
+    refuses(&[&both[..], &["--job-name", "b=/a"]].concat(), &[twice]);
+    refuses(&["run", "--job-name", "a"], &["it takes NAME=JOB, such as ocean=/system.slice/ocean-*"]);
+    for (job_by, job) in [("cgroup", "a"), ("cgroup", "session:1"), ("session", "/a"), ("process", "session:*")] {
+        let line = format!("'{job}' is no job by {job_by} (a name starts with '");
+        refuses(&["run", "--job-by", job_by, "--job-name", &format!("x={job}")], &[&format!("--job-name: {line}")]);
+        let text = format!("job_by = \"{job_by}\"\njob_names = [\n\"x={job}\"]\n");
+        refuses_config(&text, &format!(":3: job_names: {line}"));
+    }
+    // Those of the command line count, and not those of the file.
+    let config = Config::new("job_names = [\"a=/a\", \"b=/b/*\"]\n");
+    accepts(&["--config", config.path(), "--job-name", "c=/a"]);
+    for (text, wanted) in [
+        ("job_names = [\n\"a=/a\",\n\"b=/a\"]\n", ":3: job_names: '/a' is given twice"),
+        ("job_names = [\"a\"]\n", ":1: job_names: 'a': it takes NAME=JOB"),
+        ("job_names = [\"*=/a\"]\n", ":1: job_names: '*=/a': it takes NAME=JOB"),
+        ("job_names = [\"a=/a*b\"]\n", ":1: job_names: 'a=/a*b': it takes a job's name"),
+        ("job_names = [7]\n", ":1: job_names: invalid type: integer `7`"),
+        ("job_names = \"a=/a\"\n", ":1: job_names: invalid type: string \"a=/a\""),
+        ("[job_names]\na = \"/a\"\n", ":1: job_names: invalid type: map"),
+    ] {
+        refuses_config(text, wanted);
+    }
+}
+
+#[test]
 fn a_row_is_given_to_a_job_that_can_be_there_and_once() {
     let both = ["run", "--gang-row", "/a=1", "--gang-row", "/a*=1"];
     accepts(&both[1..]);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which row of the gang's matrix a job is in (`policies/gang.h`): the one that its name was given, or else that of
-//! its name's hash.
+//! Which row of the gang's matrix a job is in (`policies/gang.h`): the one that somebody gave it, or else that of its
+//! name's hash.
 //!
 //! The rows of all nodes take their turns together, so a job has to be in the same row on all of them. The BPF side
 //! knows jobs by number, and numbers of cgroups differ from node to node; their paths do not. So it is the loader that
 //! finds the rows, and keeps them in a BPF map by number.
 //!
-//! The hash is FNV-1a of 64 bits over the name as `status` shows it, modulo the number of rows. It must never change:
-//! nodes with different versions of this program would put a job into different rows. Until the loader has seen a job,
-//! the BPF side hashes its number.
+//! The hash is FNV-1a of 64 bits over the name that somebody gave the job for all nodes (`--job-name`), or else over
+//! the one that `status` shows, modulo the number of rows. It must never change: nodes with different versions of this
+//! program would put a job into different rows. Until the loader has seen a job, the BPF side hashes its number.
 //!
-//! Under `beat` each job draws by its name ([`common_name`]), and what the map holds is the name's hash.
+//! Under `beat` each job draws by the name given to it, or by what its path has in common with those on other nodes
+//! ([`common_name`]), and what the map holds is the name's hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -19,126 +20,52 @@ use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 use log::warn;
 
-use crate::jobs::job_by::JobBy;
+use crate::jobs::names::{Patterns, common_name};
 use crate::jobs::owners::Owners;
 use cosched_rules::choices::Arrival;
 use cosched_rules::intf::COSCHED_JOB_OTHER;
 use cosched_rules::policy::Policy;
-use cosched_rules::range::Range;
-use cosched_rules::rows::{Fault, Given, Origin, Row, Value};
 
-/// The rows that a job can be given. Those beyond the policy's rows wrap round.
-const ROW: Range<u32> = Range::new(0, 1023, "a whole number");
 /// How often to look for jobs that have come or gone.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// Rows by the names of jobs, as somebody gave them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct NamedRows(BTreeMap<String, Given<u32>>);
-
-/// Reads JOB=ROW. The name of a job may have an equals sign in it, the row has none.
-///
-/// # Errors
-/// What it takes.
-fn parse_flag(text: &str) -> Result<(String, u32), String> {
-    let (name, row) = text.rsplit_once('=').ok_or("it takes JOB=ROW, such as /slurm/job_7=1")?;
-    check_name(name)?;
-    Ok((name.into(), ROW.parse(row)?))
-}
-
-/// Whether `name` can be the name of a job, with a `*` at its end for the rest of it.
-///
-/// # Errors
-/// What it takes.
-fn check_name(name: &str) -> Result<(), String> {
-    let stem = name.strip_suffix('*').unwrap_or(name);
-    match name.is_empty() || stem.contains(|c: char| c == '*' || c.is_control()) {
-        true => Err("it takes a job's name as 'status' shows it, with a '*' at its end for any rest".into()),
-        false => Ok(()),
-    }
-}
-
-/// A flag gives each job once; it wins over the file.
-impl Value for NamedRows {
-    fn read(setting: &'static Row, entries: &[Given<String>]) -> Result<NamedRows, Fault> {
-        let mut rows = BTreeMap::new();
-        for entry in entries {
-            let (name, row) = parse_flag(&entry.value).map_err(|what| entry.fault(what))?;
-            let before = rows.insert(name.clone(), Given { value: row, origin: entry.origin.clone(), row: setting });
-            if before.is_some_and(|before| before.origin == Origin::Flag) {
-                return Err(entry.fault(format!("'{name}' is given twice (give each job one row)")));
-            }
-        }
-        Ok(NamedRows(rows))
-    }
-}
-
-/// Rows by the names of jobs, checked.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rows(BTreeMap<String, u32>);
-
-impl Rows {
-    /// Those that somebody gave to jobs which are told apart as `job_by` says.
-    ///
-    /// # Errors
-    /// Names one that no job can have.
-    pub fn new(given: &NamedRows, job_by: JobBy) -> Result<Rows, Fault> {
-        let (start, what) = match job_by {
-            JobBy::Cgroup => ("/", "cgroup"),
-            JobBy::Session => ("session:", "session"),
-            JobBy::Process => ("process:", "process"),
-        };
-        for (name, row) in &given.0 {
-            let stem = name.strip_suffix('*');
-            if !name.starts_with(start) && !stem.is_some_and(|stem| start.starts_with(stem)) {
-                let message =
-                    format!("'{name}' is no job by {what} (a name starts with '{start}', as 'status' shows it)");
-                return Err(row.fault(message));
-            }
-        }
-        Ok(Rows(given.0.iter().map(|(name, row)| (name.clone(), row.value)).collect()))
-    }
-
-    /// The row that the job called `name` was given. Of several names that match, the longest counts.
-    pub fn given(&self, name: &str) -> Option<u32> {
-        let patterns = self.0.iter().filter_map(|(pattern, row)| Some((pattern.strip_suffix('*')?, *row)));
-        let longest = patterns.filter(|(stem, _)| name.starts_with(stem)).max_by_key(|(stem, _)| stem.len());
-        self.0.get(name).copied().or(longest.map(|(_, row)| row))
-    }
-
-    /// The row of the job called `name` in a matrix of `rows`.
-    pub fn of(&self, name: &str, rows: u32) -> u32 {
-        let rows = rows.max(1);
-        self.given(name).map_or_else(|| (hash(name) % u64::from(rows)) as u32, |row| row % rows)
-    }
-}
 
 /// FNV-1a, 64 bits.
 pub fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// The part of a cgroup's path that is the same on all nodes of its job: under Slurm the job and its step, in
-/// Kubernetes the pod, and else all of it.
-pub fn common_name(name: &str) -> &str {
-    let parts = |at: usize, number: usize| {
-        let rest = &name[at..];
-        rest.match_indices('/').nth(number).map_or(rest, |(end, _)| &rest[..end])
-    };
-    if let Some(at) = name.find("slurmstepd.scope/job_") {
-        return parts(at + "slurmstepd.scope/".len(), 1);
+/// What somebody gave to jobs: rows, and names that all nodes have alike.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Rows, modulo those that there are.
+    pub rows: Patterns<u32>,
+    /// Names.
+    pub names: Patterns<String>,
+}
+
+impl Given {
+    /// The row of the job called `name` in a matrix of `rows`.
+    fn row(&self, name: &str, rows: u32) -> u32 {
+        let rows = rows.max(1);
+        let hashed = || (hash(self.names.given(name).map_or(name, String::as_str)) % u64::from(rows)) as u32;
+        self.rows.given(name).map_or_else(hashed, |row| row % rows)
     }
-    let pod = name.match_indices("pod").find(|(at, _)| *at > 0 && name[..*at].ends_with(['-', '/']));
-    match pod {
-        Some((at, _)) if name.starts_with("/kubepods") => parts(at, 0),
-        _ => name,
+
+    /// The number by which all nodes know the job called `name`, under beat.
+    fn number(&self, name: &str) -> u64 {
+        hash(self.names.given(name).map_or_else(|| common_name(name), String::as_str))
+    }
+
+    /// Is anything given to the job called `name`?
+    fn has(&self, name: &str) -> bool {
+        self.rows.given(name).is_some() || self.names.given(name).is_some()
     }
 }
 
 /// Keeps the BPF map of rows and names as it should be.
 #[derive(Debug)]
 pub struct Gang {
-    rows: Rows,
+    given: Given,
     /// What the map holds.
     written: BTreeMap<u64, u64>,
     looked_at: Option<Instant>,
@@ -147,8 +74,8 @@ pub struct Gang {
 
 impl Gang {
     /// The map is empty.
-    pub fn new(rows: Rows) -> Gang {
-        Gang { rows, written: BTreeMap::new(), looked_at: None, has_failed: false }
+    pub fn new(given: Given) -> Gang {
+        Gang { given, written: BTreeMap::new(), looked_at: None, has_failed: false }
     }
 
     /// Is it time to look for jobs that have come or gone?
@@ -173,19 +100,19 @@ impl Gang {
         }
     }
 
-    /// What the map is to hold for the jobs in `ids`, and for those that have a row by name and are not seen yet, or
+    /// What the map is to hold for the jobs in `ids`, and for those that were given something and are not seen yet, or
     /// not any more. `rows`: how many there are, under gang.
     fn wanted(&self, owners: &mut Owners, ids: &BTreeSet<u64>, rows: Option<u32>) -> BTreeMap<u64, u64> {
         let mut all = ids.clone();
         all.extend(self.written.keys().filter(|id| !ids.contains(id) && !owners.is_gone(**id)));
         // A walk through all cgroups takes its time: the ones that come later are seen when they use the CPU.
-        if self.looked_at.is_none() && !self.rows.0.is_empty() {
-            let named = owners.present().into_iter().filter(|(_, name)| self.rows.given(name).is_some());
+        if self.looked_at.is_none() && !(self.given.rows.is_empty() && self.given.names.is_empty()) {
+            let named = owners.present().into_iter().filter(|(_, name)| self.given.has(name));
             all.extend(named.map(|(id, _)| id));
         }
         let turn = |name: &str| match rows {
-            Some(rows) => u64::from(self.rows.of(name, rows)),
-            None => hash(common_name(name)),
+            Some(rows) => u64::from(self.given.row(name, rows)),
+            None => self.given.number(name),
         };
         all.into_iter().filter_map(|id| Some((id, turn(&owners.known_name(id)?)))).collect()
     }
@@ -223,62 +150,9 @@ mod tests {
     use libbpf_rs::libbpf_sys::bpf_map_create_opts;
     use libbpf_rs::{MapHandle, MapType};
 
-    use crate::settings;
+    use crate::jobs::job_by::JobBy;
+    use crate::jobs::names::tests::patterns;
     use cosched_rules::presets;
-
-    fn rows(given: &[(&str, u32)], job_by: JobBy) -> Result<Rows, String> {
-        let setting = settings::rows().find(|row| row.key == "gang_rows").unwrap();
-        let flag =
-            |(name, row): &(&str, u32)| Given { value: format!("{name}={row}"), origin: Origin::Flag, row: setting };
-        let flags: Vec<Given<String>> = given.iter().map(flag).collect();
-        NamedRows::read(setting, &flags).and_then(|named| Rows::new(&named, job_by)).map_err(|fault| fault.message())
-    }
-
-    #[test]
-    fn a_flag_is_a_name_and_a_row() {
-        for (text, name, row) in
-            [("/slurm/job_7=1", "/slurm/job_7", 1), ("/a=b=1023", "/a=b", 1023), ("*=0", "*", 0), ("/=3", "/", 3)]
-        {
-            assert_eq!(parse_flag(text), Ok((name.into(), row)));
-        }
-        for bad in ["", "=1", "/a", "/a=", "/a=1024", "/a=-1", "/a=1.5", "/a*b=1", "/a**=1", "/a\nb=1", "/a=4294967296"]
-        {
-            assert!(parse_flag(bad).is_err(), "{bad:?}");
-        }
-        assert!(rows(&[("/a", 1), ("/b", 1), ("/a", 1)], JobBy::Cgroup).is_err());
-    }
-
-    #[test]
-    fn a_name_must_be_one_that_a_job_can_have() {
-        for (name, job_by, good) in [
-            ("/slurm/*", JobBy::Cgroup, true),
-            ("*", JobBy::Cgroup, true),
-            ("slurm/job_7", JobBy::Cgroup, false),
-            ("session:7", JobBy::Cgroup, false),
-            ("session:7", JobBy::Session, true),
-            ("sess*", JobBy::Session, true),
-            ("*", JobBy::Session, true),
-            ("proc*", JobBy::Session, false),
-            ("process:*", JobBy::Process, true),
-            ("/a", JobBy::Process, false),
-        ] {
-            assert_eq!(rows(&[(name, 0)], job_by).is_ok(), good, "{name} by {job_by:?}");
-        }
-        let error = rows(&[("slurm", 0)], JobBy::Cgroup).unwrap_err();
-        assert_eq!(error, "--gang-row: 'slurm' is no job by cgroup (a name starts with '/', as 'status' shows it)");
-    }
-
-    #[test]
-    fn the_longest_name_that_matches_counts() {
-        let rows =
-            rows(&[("*", 1), ("/slurm/*", 2), ("/slurm/job_7*", 3), ("/slurm/job_7", 9)], JobBy::Cgroup).unwrap();
-        for (name, row) in
-            [("/", 1), ("/slurm", 1), ("/slurm/job_8", 2), ("/slurm/job_7", 9), ("/slurm/job_77", 3), ("/slurm/", 2)]
-        {
-            assert_eq!(rows.of(name, 1024), row, "{name}");
-        }
-        assert_eq!(rows.of("/slurm/job_7", 5), 4, "beyond the rows, it wraps round");
-    }
 
     #[test]
     fn the_hash_is_that_of_everybody() {
@@ -288,38 +162,30 @@ mod tests {
         {
             assert_eq!(hash(text), wanted, "{text}");
         }
-        let none = Rows::default();
-        assert_eq!(none.of("foobar", 1000), (0x8594_4171_f739_67e8_u64 % 1000) as u32);
-        assert_eq!(none.of("foobar", 0), 0);
+        let none = Given::default();
+        assert_eq!(none.row("foobar", 1000), (0x8594_4171_f739_67e8_u64 % 1000) as u32);
+        assert_eq!(none.row("foobar", 0), 0);
+    }
+
+    #[test]
+    fn a_job_has_the_row_or_the_name_that_it_was_given() {
+        let rows = patterns("gang_rows", &["/slurm/job_7=9"], JobBy::Cgroup).unwrap();
+        let names = patterns("job_names", &["ocean=/slurm/job_*"], JobBy::Cgroup).unwrap();
+        let given = Given { rows, names };
+        assert_eq!(given.row("/slurm/job_7", 1024), 9);
+        assert_eq!(given.row("/slurm/job_7", 5), 4, "beyond the rows, it wraps round");
+        assert_eq!(u64::from(given.row("/slurm/job_8", 5)), hash("ocean") % 5);
+        assert_eq!([given.number("/slurm/job_7"), given.number("/slurm/job_8")], [hash("ocean"); 2]);
+        assert_eq!(given.number("/kubepods/burstable/pod1/0123"), hash("pod1"));
+        assert!(given.has("/slurm/job_8") && !given.has("/slurm"));
     }
 
     #[test]
     fn jobs_spread_over_the_rows() {
         for rows in [2, 3, 5, 8, 100] {
             let mut jobs = vec![0; rows as usize];
-            (0..100 * rows).for_each(|n| jobs[Rows::default().of(&format!("/slurm/job_{n}"), rows) as usize] += 1);
+            (0..100 * rows).for_each(|n| jobs[Given::default().row(&format!("/slurm/job_{n}"), rows) as usize] += 1);
             assert!(jobs.iter().all(|n| (50..=150).contains(n)), "{rows} rows: {jobs:?}");
-        }
-    }
-
-    #[test]
-    fn a_name_leaves_out_what_is_of_its_node() {
-        for (path, wanted) in [
-            ("/system.slice/slurmstepd.scope/job_7/step_0/user/task_3", "job_7/step_0"),
-            ("/system.slice/n1_slurmstepd.scope/job_7/step_0/user/task_4", "job_7/step_0"),
-            ("/system.slice/slurmstepd.scope/job_7", "job_7"),
-            ("/system.slice/slurmstepd.scope/system", "/system.slice/slurmstepd.scope/system"),
-            ("/kubepods/burstable/pod1a-2b/0123", "pod1a-2b"),
-            (
-                "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1a_2b.slice/cri-01.scope",
-                "pod1a_2b.slice",
-            ),
-            ("/kubepods.slice", "/kubepods.slice"),
-            ("/user.slice/podcast", "/user.slice/podcast"),
-            ("/", "/"),
-            ("session:7", "session:7"),
-        ] {
-            assert_eq!(common_name(path), wanted, "{path}");
         }
     }
 
@@ -348,9 +214,11 @@ mod tests {
         let (jobs, map) = (map(MapType::Hash, 4), map(MapType::Hash, 8));
         let see = |id: u64| jobs.update(&id.to_ne_bytes(), &[0; 4], MapFlags::ANY).unwrap();
         let mut owners = Owners::new(JobBy::Cgroup, Some(root.path().into()));
-        let mut gang = Gang::new(rows(&[("/named", 3), ("/late", 4)], JobBy::Cgroup).unwrap());
+        let rows = patterns("gang_rows", &["/named=3", "/late=4"], JobBy::Cgroup).unwrap();
+        let names = patterns("job_names", &["everywhere=/id*"], JobBy::Cgroup).unwrap();
+        let mut gang = Gang::new(Given { rows, names });
         let policy = |name: &str| presets::find(name).unwrap().policy;
-        let hashed = |name: &str| u64::from(Rows::default().of(name, 5));
+        let hashed = |name: &str| hash(name) % 5;
 
         see(u64::from(COSCHED_JOB_OTHER));
         see(running);
@@ -368,11 +236,11 @@ mod tests {
         fs::remove_dir(root.path().join("running")).unwrap();
         assert!(gang.is_due());
         gang.place(&policy("gang"), &mut owners, &jobs, &map);
-        assert_eq!(contents(&map), BTreeMap::from([(named, 3), (late, 4), (idle, hashed("/idle"))]));
+        assert_eq!(contents(&map), BTreeMap::from([(named, 3), (late, 4), (idle, hashed("everywhere"))]));
         assert_eq!(contents(&map), gang.written);
 
         gang.place(&policy("beat"), &mut owners, &jobs, &map);
-        let names = [(named, "/named"), (late, "/late"), (idle, "/idle")];
+        let names = [(named, "/named"), (late, "/late"), (idle, "everywhere")];
         assert_eq!(contents(&map), names.into_iter().map(|(id, name)| (id, hash(name))).collect());
     }
 }

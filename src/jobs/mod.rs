@@ -8,6 +8,7 @@
 
 pub mod gang;
 pub mod job_by;
+pub mod names;
 pub mod owners;
 pub mod totals;
 

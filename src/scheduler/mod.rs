@@ -177,7 +177,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             struct_ops: None,
             hooks: Hooks::of(skel.object(), session.settings.values.arrivals.unwrap_or_default().any()),
             module_hooks: ModuleHooks::default(),
-            gang: Gang::new(session.settings.gang_rows.clone()),
+            gang: Gang::new(session.settings.given_to_jobs.clone()),
             tap: Tap::default(),
             hints: Pages::default(),
             prefetch: None,

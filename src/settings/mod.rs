@@ -13,8 +13,9 @@ use anyhow::{Result, anyhow, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::gang::{self, NamedRows};
+use crate::jobs::gang;
 use crate::jobs::job_by::JobBy;
+use crate::jobs::names::{Patterns, Sayings};
 use crate::settings::arrivals::Arrivals;
 use crate::settings::limits::MetricsListen;
 use crate::wire::key::{self, Key};
@@ -81,7 +82,11 @@ settings! {
     /// Gang: the row of a job, 0 to 1023, modulo --rows; JOB is its name as status shows it, and a * at the end stands
     /// for any rest. May be given more than once; in a file it is the table gang_rows. All others are in the row of
     /// their name's hash, which is the same on all nodes for a cgroup's path, but not for a session or process.
-    gang_rows: NamedRows = "", "JOB=ROW", Kind::Table;
+    gang_rows: Sayings<u32> = "", "JOB=ROW", Kind::Table;
+    /// Gang, beat: the name of a job that all nodes have alike, where their cgroups' paths differ; JOB is its name here
+    /// as status shows it, and a * at the end stands for any rest. May be given more than once; in a file it is the
+    /// list job_names. Under beat Slurm's jobs and pods need none: what their paths have in common counts.
+    job_names: Sayings<String> = "", "NAME=JOB", Kind::List;
     /// A network whose nodes run this scheduler too, such as 10.1.0.0/16: epochs and what is left of slices, or under
     /// beat what nodes have to agree on, are sent there with TCP segments and UDP datagrams, and believed from there.
     /// May be given more than once; in a file it is the list peers.
@@ -179,8 +184,8 @@ pub struct Settings {
     pub args: RunArgs,
     /// The policy to start with.
     pub policy: Policy,
-    /// The rows that jobs have by name.
-    pub gang_rows: gang::Rows,
+    /// The rows and names that jobs were given.
+    pub given_to_jobs: gang::Given,
     /// Epochs on the wire, if there are peers.
     pub wire: Option<WireSettings>,
     /// All others.
@@ -203,12 +208,13 @@ impl Settings {
         let origin = |key: &str| given[key][0].origin.clone();
         let by_flag = values.policy.origin == Origin::Flag;
         let policy = preset(&values)?.policy.with(&choices, origin, by_flag).map_err(Fault::into_error)?;
-        let gang_rows = gang::Rows::new(&values.gang_rows, values.job_by).map_err(Fault::into_error)?;
+        let rows = Patterns::new(&values.gang_rows, values.job_by).map_err(Fault::into_error)?;
+        let names = Patterns::new(&values.job_names, values.job_by).map_err(Fault::into_error)?;
         let wire = wire(&values)?;
         if wire.is_none() {
             refuse_without_peers(&given).map_err(Fault::into_error)?;
         }
-        Ok(Settings { args: args.clone(), policy, gang_rows, wire, values })
+        Ok(Settings { args: args.clone(), policy, given_to_jobs: gang::Given { rows, names }, wire, values })
     }
 
     /// Reads the same configuration file again, under the same flags.
