@@ -49,6 +49,7 @@ static u64 beat_name_of(struct task_struct *p)
 /* A job on one CPU, which alone writes it. It starts as zeroes. */
 struct beat_slot {
 	u64 job;		/* its name; 0: none */
+	u64 id;			/* and its number here (jobs.bpf.h) */
 	u64 seen_at;		/* when one of its tasks ran last */
 	u64 key;		/* where that one stood then, on the clock of the root */
 	u64 period;		/* of @share */
@@ -175,21 +176,25 @@ static struct beat_clock *beat_clock(void)
 	return bpf_map_lookup_elem(&beat_clocks, &zero);
 }
 
-/* A peer's clock was @ahead_ns ahead of TAI here. */
-static void follow_clock(u64 ahead_ns)
+/* The clock of a peer of the job @id was @ahead_ns ahead of TAI here. */
+static void follow_clock(u64 id, u64 ahead_ns)
 {
-	u64 tai_ns = bpf_ktime_get_tai_ns();
+	u64 tai_ns = bpf_ktime_get_tai_ns(), before_ns, after_ns;
 	struct beat_clock *clock = beat_clock();
-	bool moved;
 
 	if (!clock || ahead_ns <= READ_ONCE(beat_ahead_ns))
 		return;
 	bpf_spin_lock(&clock->lock);
-	moved = beat_clock_hear(&clock->clock, current_policy(), tai_ns, tai_ns + ahead_ns);
-	WRITE_ONCE(beat_ahead_ns, clock->clock.ahead_ns);
+	before_ns = clock->clock.ahead_ns;
+	beat_clock_hear(&clock->clock, current_policy(), tai_ns, tai_ns + ahead_ns);
+	after_ns = clock->clock.ahead_ns;
+	WRITE_ONCE(beat_ahead_ns, after_ns);
 	bpf_spin_unlock(&clock->lock);
-	if (moved)
-		count(COSCHED_COUNTER_clock_steps);
+	if (after_ns == before_ns)
+		return;
+	count(COSCHED_COUNTER_clock_steps);
+	if (is_traced(COSCHED_EVENT_CLOCK))
+		trace_job(id, COSCHED_EVENT_CLOCK, after_ns - before_ns, 0, after_ns);
 }
 
 /* @turn begins: the clock goes back a little, on the first CPU to notice. */
@@ -209,19 +214,24 @@ static void ease_clock(u64 turn)
 /* What @tctx has been told of the job of @slot is told to the job, and its clock to this machine's. */
 static void hear_news(struct task_ctx *tctx, struct beat_slot *slot, u64 period)
 {
-	struct beat_job *job = tctx->news.sizes ? beat_job_of(slot->job, period) : NULL;
+	struct beat_job *job = tctx->news.sizes || tctx->astray ? beat_job_of(slot->job, period) : NULL;
 	struct cosched_beat_news news = tctx->news;
+	bool astray = tctx->astray;
 
 	if (job) {
 		bpf_spin_lock(&job->lock);
 		if (job->name == slot->job) {
-			beat_hear(&job->state, current_policy(), &news);
+			if (news.sizes)
+				beat_hear(&job->state, current_policy(), &news);
+			if (astray)
+				beat_hear_nothing(&job->state);
 			slot->state = job->state;
 		}
 		bpf_spin_unlock(&job->lock);
 	}
-	follow_clock(tctx->news_ahead_ns);
+	follow_clock(slot->id, tctx->news_ahead_ns);
 	tctx->news.sizes = 0;
+	tctx->astray = 0;
 	tctx->news_ahead_ns = 0;
 }
 
@@ -252,6 +262,7 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 		*slot = (struct beat_slot){ .job = job, .sketch = beat_sketch(node_number + cpu) };
 		beat_job_begin(&slot->state, job, node_number + cpu, period);
 	}
+	slot->id = job_of(p);
 	slot->seen_at = now;
 	if (tctx->beat_period != period) {
 		tctx->beat_period = period;
@@ -317,14 +328,21 @@ static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64
 	return job;
 }
 
-/* Has the job won @turn here as it has on the CPU that drew before? Counted where it has won it on one of the two. */
-static void compare_verdicts(struct beat_job *job, u64 turn, bool won)
+/*
+ * Has the job, which is @id here, won @turn as it has on the CPU that drew before? Counted and traced where it has won
+ * it on one of the two.
+ */
+static void compare_verdicts(struct beat_job *job, u64 id, u64 turn, bool won)
 {
 	u64 other = __sync_lock_test_and_set(&job->verdict, turn << 1 | won);
+	enum cosched_verdict verdict = COSCHED_VERDICT_FIRST;
 
-	if (other >> 1 != turn || !(won || other & 1))
-		return;
-	count(won && other & 1 ? COSCHED_COUNTER_turns_alike : COSCHED_COUNTER_turns_unlike);
+	if (other >> 1 == turn && (won || other & 1)) {
+		verdict = won && other & 1 ? COSCHED_VERDICT_ALIKE : COSCHED_VERDICT_UNLIKE;
+		count(verdict == COSCHED_VERDICT_ALIKE ? COSCHED_COUNTER_turns_alike : COSCHED_COUNTER_turns_unlike);
+	}
+	if (is_traced(COSCHED_EVENT_TURN) && (won || verdict == COSCHED_VERDICT_UNLIKE))
+		trace_job(id, COSCHED_EVENT_TURN, verdict, won ? COSCHED_EVENT_WON : 0, turn);
 }
 
 /*
@@ -343,7 +361,7 @@ __noinline bool draw_for(struct beat_slot *slot __arg_nonnull, struct cpu_ctx *c
 	if (!job)
 		return false;
 	wins = !beat_rank(policy, &slot->state, turn, lead_ns, &won);
-	compare_verdicts(job, turn, wins);
+	compare_verdicts(job, slot->id, turn, wins);
 	return wins;
 }
 

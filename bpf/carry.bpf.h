@@ -86,11 +86,17 @@ static void gather_news(struct task_ctx *tctx, const struct cosched_wire_note *n
 	beat_gather(&tctx->news, current_policy(), &note->news, tai_ns + READ_ONCE(beat_ahead_ns));
 }
 
-/* Hands what was noted of a message from another machine to @tctx. */
-static void carry_noted(struct task_ctx *tctx, const struct cosched_wire_note *note)
+/*
+ * Hands what was noted of a message from another machine to @tctx. @tells: a node at the other end that draws would say
+ * so. By TCP it does, and with datagrams that go one way it does not.
+ */
+static void carry_noted(struct task_ctx *tctx, const struct cosched_wire_note *note, bool tells)
 {
 	u64 epoch = note ? READ_ONCE(note->epoch) : 0;
 
+	if (note && tells && is_beat() && tctx->news_job &&
+	    beat_is_silent(current_policy(), bpf_ktime_get_ns() - note->noted_at))
+		tctx->astray = 1;
 	if (note && note->news.sizes && is_beat() && note->job + 1 == tctx->news_job)
 		gather_news(tctx, note);
 	if (!epoch) {
@@ -141,7 +147,7 @@ __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 		note = bpf_map_lookup_elem(&wire_datagrams, &flow);
 	else if (is_known && sk->sk_protocol == IPPROTO_TCP)
 		note = bpf_map_lookup_elem(&wire_notes, &flow);
-	carry_noted(tctx, note);
+	carry_noted(tctx, note, sk->sk_protocol == IPPROTO_TCP);
 	return 0;
 }
 

@@ -83,6 +83,8 @@ enum cosched_event_kind {
 	COSCHED_EVENT_DECISION,		/* the gate grants the task a boost, or denies it */
 	COSCHED_EVENT_SWITCH_IN,	/* the task runs from here on; if it runs already, it goes on as the flags say */
 	COSCHED_EVENT_SWITCH_OUT,	/* it has left its CPU */
+	COSCHED_EVENT_TURN,		/* beat: the job wins a turn on the CPU, or not though it has on another one */
+	COSCHED_EVENT_CLOCK,		/* beat: the clock of turns goes forward, as peers of the job have it */
 	COSCHED_NR_EVENTS,
 };
 
@@ -91,16 +93,26 @@ enum cosched_event_flag {
 	COSCHED_EVENT_BOOSTED = 2,	/* switches: the task runs, or ran, because of a boost */
 	COSCHED_EVENT_PARKED = 4,	/* switches: it has been parked until now, or is to be parked */
 	COSCHED_EVENT_RUNNABLE = 8,	/* switch out: it does not sleep */
+	COSCHED_EVENT_WON = 16,		/* turn: the job has won it on this CPU */
+};
+
+/* A job draws for a turn on one CPU, and on another one. */
+enum cosched_verdict {
+	COSCHED_VERDICT_FIRST,		/* no other one of this machine has drawn for it yet */
+	COSCHED_VERDICT_ALIKE,
+	COSCHED_VERDICT_UNLIKE,
 };
 
 struct cosched_event {
 	u64 time_ns;			/* CLOCK_MONOTONIC, which is the same on all CPUs; scx_bpf_now() is not */
 	u64 job;			/* of the task */
-	u64 ns;				/* decision: how long the boost is to last; switches: the task's CPU time so far */
-	u32 pid;
+	u64 ns;				/* decision: how long the boost is to last; switches: the task's CPU time so far;
+					   turn: its number; clock: how far it is ahead of TAI */
+	u32 pid;			/* 0: of a job, and not of a task */
 	u32 cpu;			/* that the task is on, runs or not */
 	u32 kind;			/* enum cosched_event_kind */
-	u32 detail;			/* arrival: enum cosched_endpoint; decision: enum cosched_reason */
+	u32 detail;			/* arrival: enum cosched_endpoint; decision: enum cosched_reason; turn: enum
+					   cosched_verdict; clock: by how much it goes forward, ns */
 	u32 flags;			/* enum cosched_event_flag */
 	u32 reserved;
 	char comm[COSCHED_COMM_LEN];
@@ -125,7 +137,7 @@ struct cosched_wire_network {
 struct cosched_wire_note {
 	u64 epoch;			/* 0: none was believed yet */
 	u64 slice_ns;			/* what was left of the sender's slice then; 0: not known */
-	u64 noted_at;			/* CLOCK_MONOTONIC */
+	u64 noted_at;			/* CLOCK_MONOTONIC: when what came was believed last; 0: never */
 	u64 xdp_at;			/* of a connection: when XDP saw one last; 0: never */
 	u64 receiver;			/* of a connection, with --prefetch: task_id of the receiver there; 0: not known */
 	struct cosched_beat_news news;	/* of its job's turns; without sizes: none were believed since the last epoch */

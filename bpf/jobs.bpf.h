@@ -84,13 +84,10 @@ static __always_inline void present_window(struct cosched_window *window, const 
 	cosched_window_add(window, current_policy(), now, 0, due_share(tctx, now));
 }
 
-/* How much more than its fair share @tctx has run of late, in ns. A global function: it is verified once. */
+/* How much more than its fair share @tctx has run, under beat, in ns. A global function: it is verified once. */
 __noinline s64 surplus_of(struct task_ctx *tctx __arg_nonnull, u64 now)
 {
-	struct cosched_window window;
-
-	present_window(&window, tctx, now);
-	return window.cpu_ns - window.fair_ns;
+	return tctx->beat_ahead_ns - due_share(tctx, now);
 }
 
 /*
@@ -104,6 +101,8 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
 
 	if (policy->gate == COSCHED_GATE_AUTO || is_beat())
 		cosched_window_add(&tctx->window, policy, scx_bpf_now(), cpu_ns, fair_ns);
+	if (is_beat())
+		tctx->beat_ahead_ns = beat_charge(tctx->beat_ahead_ns, policy, cpu_ns, fair_ns);
 	tctx->unposted_cpu_ns += cpu_ns;
 	tctx->unposted_fair_ns += fair_ns;
 	if (!end && tctx->unposted_cpu_ns + tctx->unposted_fair_ns < POST_AFTER_NS)

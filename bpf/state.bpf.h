@@ -151,6 +151,7 @@ struct task_ctx {
 	u64 shed_ran_ns;	/* sum_exec_runtime then */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */
 	u64 beat_period;	/* in which its share was last noted (beat.bpf.h) */
+	s64 beat_ahead_ns;	/* of its share, see beat_charge() */
 	u64 share_seen;		/* the share clock of order_cpu up to which the fair share is counted */
 	s32 cpu;		/* where it runs, or whose queue it waits in; -1: none yet */
 	u32 held;		/* set aside: the furthest group upwards that is kept from running (aside.bpf.h) */
@@ -187,6 +188,7 @@ struct task_ctx {
 	struct cosched_beat_news news;
 	u64 news_ahead_ns;	/* by how much the latest of their clocks was ahead of TAI */
 	u32 news_job;		/* 1 + cosched_wire_job() of it; 0: it has not run since there are turns */
+	u32 astray;		/* a peer of it has told nothing, though messages have come from there */
 
 	/* Hints (hints.bpf.h). */
 	u64 hint_page;		/* of its process; 0: it gives none */

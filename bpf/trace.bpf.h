@@ -32,6 +32,15 @@ static bool is_traced(enum cosched_event_kind kind)
 	return READ_ONCE(trace_on) & 1U << kind;
 }
 
+static void write_event(struct cosched_event *event)
+{
+	u32 zero = 0;
+	void *ring = bpf_map_lookup_elem(&trace_rings, &zero);
+
+	if (ring && bpf_ringbuf_output(ring, event, sizeof(*event), BPF_RB_NO_WAKEUP))
+		count(COSCHED_COUNTER_trace_lost);
+}
+
 /* Not static, so that the verifier walks through it once and not for each place that it is called from. */
 __noinline int trace(struct task_struct *p __arg_trusted, u32 kind, u32 detail, u32 flags, u64 ns)
 {
@@ -45,14 +54,26 @@ __noinline int trace(struct task_struct *p __arg_trusted, u32 kind, u32 detail, 
 		.detail = detail,
 		.flags = flags,
 	};
-	u32 zero = 0;
-	void *ring = bpf_map_lookup_elem(&trace_rings, &zero);
 
-	if (!ring)
-		return 0;
 	bpf_probe_read_kernel(event.comm, sizeof(event.comm), p->comm);
-	if (bpf_ringbuf_output(ring, &event, sizeof(event), BPF_RB_NO_WAKEUP))
-		count(COSCHED_COUNTER_trace_lost);
+	write_event(&event);
+	return 0;
+}
+
+/* The same of a job on this CPU. */
+__noinline int trace_job(u64 job, u32 kind, u32 detail, u32 flags, u64 ns)
+{
+	struct cosched_event event = {
+		.time_ns = bpf_ktime_get_ns(),
+		.job = job,
+		.ns = ns,
+		.cpu = bpf_get_smp_processor_id(),
+		.kind = kind,
+		.detail = detail,
+		.flags = flags,
+	};
+
+	write_event(&event);
 	return 0;
 }
 

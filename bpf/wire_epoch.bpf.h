@@ -80,6 +80,7 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 		count(COSCHED_COUNTER_epochs_refused);
 		return false;
 	}
+	note->noted_at = bpf_ktime_get_ns();
 	if (message.news.sizes) {
 		message.news.tai_ns = cosched_wire_time(message.news.tai_ns, bpf_ktime_get_tai_ns());
 		note->news = message.news;
@@ -89,6 +90,7 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 		return true;
 	}
 	note->news.sizes = 0;
+	note->slice_ns = message.slice_ns;
 	if (!message.epoch)
 		return true;
 	if (!cosched_wire_credible(message.epoch, bpf_ktime_get_tai_ns())) {
@@ -96,8 +98,6 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 		note->epoch = 0;
 		return true;
 	}
-	note->slice_ns = message.slice_ns;
-	note->noted_at = bpf_ktime_get_ns();
 	note->epoch = message.epoch;
 	count(COSCHED_COUNTER_epochs_heard);
 	return true;

@@ -105,13 +105,18 @@ static void adopt(struct sock_common *common, struct tcp_sock *tcp)
 	int calls = tcp->bpf_sock_ops_cb_flags | CALLS;
 	struct cosched_wire_note note = {};
 	struct cosched_wire_flow flow = {};
+	struct wire_socket *socket;
 
 	if (common->skc_state != BPF_TCP_ESTABLISHED || !flow_of_connection(&flow, common) || !is_from_peer(&flow))
 		return;
-	if (!bpf_sk_storage_get(&wire_sockets, tcp, NULL, BPF_SK_STORAGE_GET_F_CREATE) ||
-	    bpf_map_update_elem(&wire_notes, &flow, &note, BPF_NOEXIST) ||
-	    bpf_setsockopt(tcp, SOL_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &calls, sizeof(calls)))
+	socket = bpf_sk_storage_get(&wire_sockets, tcp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!socket || bpf_map_update_elem(&wire_notes, &flow, &note, BPF_NOEXIST) ||
+	    bpf_setsockopt(tcp, SOL_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &calls, sizeof(calls))) {
 		count(COSCHED_COUNTER_endpoints_full);
+		return;
+	}
+	/* The other end may have ceased while nobody answered here. */
+	socket->owes = 1;
 }
 
 /*

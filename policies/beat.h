@@ -40,8 +40,10 @@
  *     turns and not its share: the fair order gives that back. A job that is ahead of the fair order by K turns wins
  *     none. So no job is ahead by more than (K + 1) * S, and the others together are behind by what the jobs are ahead.
  *     In T seconds a job's share is too great by (K + 1) * S / T at most: with turns of 20 ms by 0.9% of a CPU in 20 s.
- *     Where many tasks wake and sleep, the fair order forgives a lead sooner than it is made up for. So no task goes
- *     first either that has had BEAT_SURPLUS_TURNS * S more than its share in the window of 2 s.
+ *     The fair order forgives a lead when tasks sleep or are parked, and a liar could have that go on for ever. So no
+ *     task goes first either that is ahead of its share by M = BEAT_SURPLUS_TURNS turns, by an account that forgives
+ *     1 / BEAT_FORGIVES of the share only, and never goes below -M. It is at M + 1 turns at most when a turn ends. So
+ *     in T seconds a task gains no more by turns than (2 * M + 1) * S, and 1 / BEAT_FORGIVES of its share.
  *   - Size, or that a job is astray. That changes which nodes draw alike, and the shares of CPU time stay as they were.
  *
  * A message carries what struct cosched_beat_news has, in 10 bytes (wire.h). All nodes of a job need the same
@@ -59,8 +61,10 @@
 #define BEAT_STEPS		20		/* by 1 / so much of a turn a clock goes forward in a turn */
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
 #define BEAT_LEAK		2048		/* by 1 / so much of a turn it goes back in each */
+#define BEAT_SILENT_PERIODS	2		/* a peer that tells nothing for so long, though it sends, does not draw */
 #define BEAT_LEAD_TURNS		8		/* further ahead of the fair order a job wins no turn */
-#define BEAT_SURPLUS_TURNS	4		/* nor does a task go first with so much more than its share of late */
+#define BEAT_SURPLUS_TURNS	4		/* nor does a task go first that is ahead of its share by so much */
+#define BEAT_FORGIVES		128		/* of which 1 / so much of its share is forgiven */
 #define BEAT_HOLDS		4		/* by 1 / so much of a turn a job that is astray holds the CPU */
 #define BEAT_FOLLOW_TURNS	3		/* it may be ahead of the running task by so much */
 #define BEAT_REST_RANK		(1ULL << 15)	/* of those that do not communicate: a draw of half of theta */
@@ -295,13 +299,38 @@ static inline u64 beat_rank(const struct cosched_policy *policy, const struct co
 }
 
 /*
- * May a task of the job that has won the turn go first in it, though it has run @surplus_ns more than its share of late
- * (window.h)? A draw is for a job, by what all of its tasks are due. If some of these sleep, the turns are not for
- * others to have twice.
+ * By how much a task is ahead of its share, in ns: it was by @ahead_ns, and has used @cpu_ns while it was due @fair_ns.
+ * It starts as 0. The fair order forgives a lead when its task sleeps or is parked. This forgives 1 / BEAT_FORGIVES of
+ * the share, so that what came by other ways than turns does not bar a task from them for long. What a task is behind
+ * by more than BEAT_SURPLUS_TURNS turns is forgotten, or one that mostly sleeps could have all of them at once.
+ */
+static inline s64 beat_charge(s64 ahead_ns, const struct cosched_policy *policy, u64 cpu_ns, u64 fair_ns)
+{
+	s64 turn_ns = gang_quantum_ns(policy), most_ns = (BEAT_SURPLUS_TURNS + 1) * turn_ns;
+	s64 least_ns = -BEAT_SURPLUS_TURNS * turn_ns, more_ns = cpu_ns - fair_ns - fair_ns / BEAT_FORGIVES;
+
+	ahead_ns = cosched_add_s64(ahead_ns, more_ns);
+	if (ahead_ns < least_ns)
+		return least_ns;
+	return ahead_ns < most_ns ? ahead_ns : most_ns;
+}
+
+/*
+ * May a task of the job that has won the turn go first in it, though it is ahead of its share by @surplus_ns? A draw is
+ * for a job, by what all of its tasks are due. If some of these sleep, the turns are not for others to have twice.
  */
 static inline int beat_may_lead(const struct cosched_policy *policy, s64 surplus_ns)
 {
 	return surplus_ns <= (s64)(BEAT_SURPLUS_TURNS * gang_quantum_ns(policy));
+}
+
+/*
+ * A message has come by a connection that has brought neither news nor an epoch for @silent_ns. Does the node at the
+ * other end not draw? One segment without either may have lacked room.
+ */
+static inline int beat_is_silent(const struct cosched_policy *policy, u64 silent_ns)
+{
+	return silent_ns / gang_quantum_ns(policy) >= BEAT_SILENT_PERIODS * BEAT_PERIOD_TURNS;
 }
 
 /* A message of the job has come without news, from a node that runs another scheduler. */

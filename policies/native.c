@@ -430,6 +430,16 @@ u64 cosched_native_beat_rank(const struct cosched_policy *policy, const struct c
 	return beat_rank(policy, job, turn, lead_ns, won);
 }
 
+s64 cosched_native_beat_charge(s64 ahead_ns, const struct cosched_policy *policy, u64 cpu_ns, u64 fair_ns)
+{
+	return beat_charge(ahead_ns, policy, cpu_ns, fair_ns);
+}
+
+int cosched_native_beat_is_silent(const struct cosched_policy *policy, u64 silent_ns)
+{
+	return beat_is_silent(policy, silent_ns);
+}
+
 int cosched_native_beat_may_lead(const struct cosched_policy *policy, s64 surplus_ns)
 {
 	return beat_may_lead(policy, surplus_ns);

@@ -4,8 +4,8 @@
 //! moves clocks and shares by no more than `policies/beat.h` says.
 
 use cosched_rules::intf::{
-    BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_LEAD_TURNS, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS, BEAT_STEPS,
-    BEAT_SURPLUS_TURNS, cosched_beat_job as Job, cosched_beat_news as News, cosched_window,
+    BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_FORGIVES, BEAT_LEAD_TURNS, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS,
+    BEAT_STEPS, BEAT_SURPLUS_TURNS, cosched_beat_job as Job, cosched_beat_news as News, cosched_window,
 };
 use cosched_rules::native::*;
 use proptest::prelude::*;
@@ -321,14 +321,15 @@ fn a_peer_that_lies_moves_a_clock_no_further_than_the_bound_and_it_comes_back() 
     let bound = u64::from(BEAT_AHEAD_TURNS) * S;
     for lie in [S / 20, S / 2, S, 10 * S, NOW / 2] {
         let mut clock = NEW_BEAT_CLOCK;
-        let mut turns = 0;
+        let (mut turns, mut forward) = (0, 0);
         for turn in 0..10_000 {
             let tai = NOW + turn * S;
             let before = (clock.ahead_ns, clock.turn);
             beat_clock_turn(&mut clock, &BEATS, tai);
             for _ in 0..3 {
-                let told = beat_clock_ns(&clock, tai) + lie;
+                let (told, at_first) = (beat_clock_ns(&clock, tai) + lie, clock.ahead_ns);
                 beat_clock_hear(&mut clock, &BEATS, tai, told);
+                forward += clock.ahead_ns - at_first;
             }
             assert!(clock.ahead_ns <= bound, "{lie}: {clock:?}");
             turns += (clock.ahead_ns.saturating_sub(before.0)) / S;
@@ -336,6 +337,7 @@ fn a_peer_that_lies_moves_a_clock_no_further_than_the_bound_and_it_comes_back() 
         // At once by the bound, and later by what has leaked meanwhile.
         let most = u64::from(BEAT_AHEAD_TURNS) + 10_000 / u64::from(BEAT_LEAK) + 1;
         assert!(turns <= most, "{lie}: {turns} turns were left out");
+        assert!(forward <= bound + 10_000 * S / u64::from(BEAT_LEAK), "{lie}: {forward} ns forward in all");
         let back = u64::from(BEAT_AHEAD_TURNS * BEAT_LEAK) + 2 * u64::from(BEAT_AHEAD_TURNS);
         for turn in 10_000..10_000 + back + 10 {
             beat_clock_turn(&mut clock, &BEATS, NOW + turn * S);
@@ -456,6 +458,28 @@ proptest! {
         let winners: Vec<usize> = (0..4).filter(|&at| ranks[at] == 0).collect();
         prop_assert_eq!(won, winners.len() == 1);
         prop_assert!(winners.len() <= 1 && winners.iter().all(|&at| leads[at] < most));
+    }
+
+    #[test]
+    fn a_task_gains_no_more_by_turns_than_the_bound_whatever_is_forgiven(
+        lies in prop::collection::vec((any::<bool>(), 1..3000usize), 1..6), share in 2..20u64, others: bool,
+    ) {
+        // In a turn that it may not have first, the task has its share, or nothing. What it was ahead is forgiven.
+        let (mut ahead, mut turn) = (0, 0u64);
+        let (mut gained, mut least, mut most) = (0i64, 0i64, 0i64);
+        for (wins, turns) in lies {
+            for _ in 0..turns {
+                turn += 1;
+                let fair = S / share;
+                let leads = (wins || turn % share == 0) && beat_may_lead(&BEATS, ahead);
+                let ran = if leads { S } else if others && turn % 3 == 0 { 0 } else { fair };
+                ahead = beat_charge(ahead, &BEATS, ran, fair);
+                gained += ran as i64 - (fair + fair / u64::from(BEAT_FORGIVES)) as i64;
+                least = least.min(gained);
+                most = most.max(gained - least);
+            }
+        }
+        prop_assert!(most <= i64::from(2 * BEAT_SURPLUS_TURNS + 1) * S as i64, "{most} ns within some time");
     }
 
     #[test]

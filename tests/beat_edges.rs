@@ -166,6 +166,34 @@ fn a_job_wins_below_theta_and_others_come_in_the_order_of_their_draws() {
 }
 
 #[test]
+fn a_task_is_charged_for_what_it_has_beyond_its_share_within_bounds() {
+    let turn = S as i64;
+    for (ahead_ns, cpu_ns, fair_ns, then) in [
+        (0, 0, 0, 0),
+        (7, 12_800, 0, 12_807),
+        (0, 0, 12_800, -12_900),
+        (0, 127, 127, 0),
+        (0, 128, 128, -1),
+        (4 * turn, S, 0, 5 * turn),
+        (4 * turn + 1, S, 0, 5 * turn),
+        (5 * turn, 1, 0, 5 * turn),
+        (3 - 4 * turn, 0, 3, -4 * turn),
+        (3 - 4 * turn, 0, 4, -4 * turn),
+        (i64::MAX, 1, 0, 5 * turn),
+        (i64::MIN, 0, 1, -4 * turn),
+    ] {
+        assert_eq!(beat_charge(ahead_ns, &BEATS, cpu_ns, fair_ns), then, "{ahead_ns}, {cpu_ns} of {fair_ns}");
+    }
+}
+
+#[test]
+fn a_connection_is_silent_after_two_periods() {
+    for (ns, silent) in [(0, false), (2 * PERIOD_NS - 1, false), (2 * PERIOD_NS, true), (u64::MAX, true)] {
+        assert_eq!(beat_is_silent(&BEATS, ns), silent, "{ns}");
+    }
+}
+
+#[test]
 fn a_clock_goes_back_once_a_turn() {
     let back_ns = S / u64::from(BEAT_LEAK);
     let mut clock = Clock { ahead_ns: MS, stepped_ns: 77, turn: 10 };

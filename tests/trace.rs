@@ -44,7 +44,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn client(pid: i32) -> Arc<Client> {
-    Arc::new(Client { pid, wanted: Wanted { arrivals: true, decisions: false, switches: true } })
+    Arc::new(Client { pid, wanted: Wanted { arrivals: true, switches: true, ..Wanted::default() } })
 }
 
 /// The map in the only place of `rings`.

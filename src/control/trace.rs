@@ -34,8 +34,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// `trace`.
 #[derive(Args, Debug)]
 pub struct TraceArgs {
-    /// What to print: any of arrivals, decisions and switches, with commas between them. The rest costs nothing.
-    #[arg(long, value_name = "LIST", default_value = "arrivals,decisions,switches")]
+    /// What to print: any of arrivals, decisions, switches and turns, with commas between them. The rest costs nothing.
+    /// Turns are those of beat: which job has won one, whether another CPU drew alike, and by how much their clock moved.
+    #[arg(long, value_name = "LIST", default_value = "arrivals,decisions,switches,turns")]
     pub events: Wanted,
 
     /// Only the tasks of jobs with this name, as status shows it; a * stands for any part of it.

@@ -10,22 +10,27 @@ use serde::{Deserialize, Serialize};
 use cosched_rules::intf::{
     cosched_event, cosched_event_flag_COSCHED_EVENT_BOOSTED as BOOSTED,
     cosched_event_flag_COSCHED_EVENT_PARKED as PARKED, cosched_event_flag_COSCHED_EVENT_RUNNABLE as RUNNABLE,
-    cosched_event_flag_COSCHED_EVENT_RUNNING as RUNNING, cosched_event_kind_COSCHED_EVENT_ARRIVAL as ARRIVAL,
+    cosched_event_flag_COSCHED_EVENT_RUNNING as RUNNING, cosched_event_flag_COSCHED_EVENT_WON as WON,
+    cosched_event_kind_COSCHED_EVENT_ARRIVAL as ARRIVAL, cosched_event_kind_COSCHED_EVENT_CLOCK as CLOCK,
     cosched_event_kind_COSCHED_EVENT_DECISION as DECISION, cosched_event_kind_COSCHED_EVENT_SWITCH_IN as SWITCH_IN,
-    cosched_event_kind_COSCHED_EVENT_SWITCH_OUT as SWITCH_OUT,
+    cosched_event_kind_COSCHED_EVENT_SWITCH_OUT as SWITCH_OUT, cosched_event_kind_COSCHED_EVENT_TURN as TURN,
+    cosched_verdict_COSCHED_VERDICT_ALIKE as ALIKE, cosched_verdict_COSCHED_VERDICT_FIRST as FIRST,
+    cosched_verdict_COSCHED_VERDICT_UNLIKE as UNLIKE,
 };
 use cosched_rules::native;
 
-/// What happened to a task.
+/// What happened to a task, or to a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
     /// When, ns (CLOCK_REALTIME).
     pub time_ns: u64,
     /// The CPU that the task was on, whether it ran or not.
     pub cpu: u32,
-    /// The task.
+    /// The task; 0: it happened to a job.
+    #[serde(skip_serializing_if = "is_none")]
     pub pid: u32,
     /// Its name.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub comm: String,
     /// The job that it is a member of.
     pub job: String,
@@ -35,6 +40,10 @@ pub struct Event {
     /// Of a switch: the CPU time that the task had used by then, ns.
     #[serde(skip)]
     pub cpu_ns: u64,
+}
+
+fn is_none(pid: &u32) -> bool {
+    *pid == 0
 }
 
 /// What kind of event it was, and what is to be said of it.
@@ -75,6 +84,22 @@ pub enum What {
         /// The CPU time that it has used since it was switched in; absent if that was before the trace.
         ran_ns: Option<u64>,
     },
+    /// Beat: the job has won a turn, or has not though it has on another CPU.
+    Turn {
+        /// The number of the turn.
+        turn: u64,
+        /// It has won it here.
+        won: bool,
+        /// The CPU that drew for the job before came to the same; absent if there was none.
+        alike: Option<bool>,
+    },
+    /// Beat: the clock of turns goes forward, since that of a peer of the job is later.
+    Clock {
+        /// By so much.
+        by_ns: u64,
+        /// It is ahead of TAI by so much then.
+        ahead_ns: u64,
+    },
 }
 
 impl Event {
@@ -98,6 +123,16 @@ impl Event {
             SWITCH_OUT => {
                 What::SwitchOut { boosted: flag(BOOSTED), parked: flag(PARKED), runnable: flag(RUNNABLE), ran_ns: None }
             }
+            TURN => {
+                let alike = match raw.detail {
+                    FIRST => None,
+                    ALIKE => Some(true),
+                    UNLIKE => Some(false),
+                    _ => return Err(unknown()),
+                };
+                What::Turn { turn: raw.ns, won: flag(WON), alike }
+            }
+            CLOCK => What::Clock { by_ns: raw.detail.into(), ahead_ns: raw.ns },
             _ => return Err(unknown()),
         };
         let comm: Vec<u8> = raw.comm.iter().map(|c| *c as u8).take_while(|c| *c != 0).collect();
@@ -143,6 +178,8 @@ pub struct Wanted {
     pub decisions: bool,
     /// Switches to a task and away from it.
     pub switches: bool,
+    /// Turns by beat, and their clock.
+    pub turns: bool,
 }
 
 impl Wanted {
@@ -150,7 +187,8 @@ impl Wanted {
     pub fn mask(self) -> u32 {
         let kinds = [(self.arrivals, ARRIVAL), (self.decisions, DECISION)];
         let switches = [(self.switches, SWITCH_IN), (self.switches, SWITCH_OUT)];
-        kinds.iter().chain(&switches).filter(|(wanted, _)| *wanted).map(|(_, kind)| 1 << kind).sum()
+        let turns = [(self.turns, TURN), (self.turns, CLOCK)];
+        kinds.iter().chain(&switches).chain(&turns).filter(|(wanted, _)| *wanted).map(|(_, kind)| 1 << kind).sum()
     }
 }
 
@@ -164,7 +202,10 @@ impl FromStr for Wanted {
                 "arrivals" => wanted.arrivals = true,
                 "decisions" => wanted.decisions = true,
                 "switches" => wanted.switches = true,
-                _ => return Err("it takes any of arrivals, decisions and switches, with commas between them".into()),
+                "turns" => wanted.turns = true,
+                _ => {
+                    return Err("it takes any of arrivals, decisions, switches and turns, with commas between".into());
+                }
             }
         }
         Ok(wanted)
@@ -231,12 +272,25 @@ mod tests {
         assert_eq!(what(&raw(SWITCH_IN, 0, BOOSTED, 5)).unwrap(), run);
         let stop = What::SwitchOut { boosted: false, parked: true, runnable: true, ran_ns: None };
         assert_eq!(what(&raw(SWITCH_OUT, 0, PARKED | RUNNABLE, 5)).unwrap(), stop);
+        for (verdict, alike) in [(FIRST, None), (ALIKE, Some(true)), (UNLIKE, Some(false))] {
+            assert_eq!(what(&raw(TURN, verdict, WON, 5)).unwrap(), What::Turn { turn: 5, won: true, alike });
+        }
+        assert_eq!(what(&raw(CLOCK, 3, 0, 5)).unwrap(), What::Clock { by_ns: 3, ahead_ns: 5 });
+    }
+
+    #[test]
+    fn what_happens_to_a_job_is_of_no_task() {
+        let raw = cosched_event { pid: 0, comm: [0; 16], ..raw(TURN, UNLIKE, 0, 7) };
+        let json = serde_json::to_value(Event::of(&raw, "/a".into(), 0).unwrap()).unwrap();
+        let wanted = serde_json::json!({ "time_ns": 500, "cpu": 1, "job": "/a", "event": "turn", "turn": 7,
+            "won": false, "alike": false });
+        assert_eq!(json, wanted);
     }
 
     #[test]
     fn what_nobody_knows_is_another_version() {
         for (kind, detail) in
-            [(ARRIVAL, native::endpoints().len() as u32), (DECISION, native::reasons().len() as u32), (9, 0)]
+            [(ARRIVAL, native::endpoints().len() as u32), (DECISION, native::reasons().len() as u32), (TURN, 3), (9, 0)]
         {
             let error = what(&raw(kind, detail, 0, 0)).unwrap_err().to_string();
             assert!(error.contains("of another version"), "{error}");
@@ -264,6 +318,7 @@ mod tests {
         assert_eq!(mask("arrivals"), Ok(1 << ARRIVAL));
         assert_eq!(mask("switches,decisions"), Ok(1 << DECISION | 1 << SWITCH_IN | 1 << SWITCH_OUT));
         assert_eq!(mask("arrivals,decisions,switches"), Ok(0b1111));
+        assert_eq!(mask("turns"), Ok(1 << TURN | 1 << CLOCK));
         for bad in ["", "Arrivals", "arrivals,", "arrivals decisions", "all"] {
             assert!(mask(bad).is_err(), "{bad}");
         }

@@ -16,7 +16,10 @@ pub struct Json<W>(pub W);
 
 impl<W: Write> Sink for Text<W> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        let task = format!("{} {}", printable(&event.comm), event.pid);
+        let task = match event.pid {
+            0 => String::new(),
+            pid => format!("{} {pid}", printable(&event.comm)),
+        };
         let (time, job) = (time_of_day(event.time_ns), printable(&event.job));
         writeln!(self.0, "{time}  cpu {:<3} {task:<24} {:<44} {job}", event.cpu, words(&event.what))
     }
@@ -79,6 +82,15 @@ fn words(what: &What) -> String {
             let ran = ran_ns.map_or(String::new(), |ns| format!(" after {}", ms(ns)));
             format!("out       {then}{ran}{}", if boosted { ", boosted" } else { "" })
         }
+        What::Turn { turn, won, alike } => {
+            let peers = match alike {
+                None => "",
+                Some(true) => ", as on another CPU",
+                Some(false) => ", unlike on another CPU",
+            };
+            format!("turn      {turn} {}{peers}", if won { "won" } else { "not won" })
+        }
+        What::Clock { by_ns, ahead_ns } => format!("clock     forward by {}, {} ahead of TAI", ms(by_ns), ms(ahead_ns)),
     }
 }
 
@@ -95,11 +107,13 @@ mod tests {
     use super::super::runs::tests::{BOOSTED, event};
     use super::*;
 
-    const WHATS: [What; 4] = [
+    const WHATS: [What; 6] = [
         What::Arrival { endpoint: "tcp", running: false },
         What::Decision { granted: true, reason: "lags", granted_ns: 20_000_000 },
         BOOSTED,
         What::SwitchOut { boosted: true, parked: false, runnable: false, ran_ns: Some(1_234_567) },
+        What::Turn { turn: 9, won: true, alike: Some(false) },
+        What::Clock { by_ns: 1_000_000, ahead_ns: 7_000_000 },
     ];
 
     /// A trace of one task, as a sink writes it.
@@ -113,8 +127,10 @@ mod tests {
     fn people_get_a_line_for_each_event() {
         let text = written(|out| {
             let mut text = Text(out);
-            let times = [45_296_123_456_999, 86_400_000_000_000, 0, 1_000];
-            WHATS.iter().zip(times).for_each(|(what, time)| text.event(&event(time, 1, 77, *what, 0)).unwrap());
+            let times = [45_296_123_456_999, 86_400_000_000_000, 0, 1_000, 1_000, 2_000];
+            let pids = [77, 77, 77, 77, 0, 0];
+            let events = WHATS.iter().zip(times).zip(pids).map(|((what, time), pid)| event(time, 1, pid, *what, 0));
+            events.for_each(|event| text.event(&event).unwrap());
             text.lost(2_000, 12).unwrap();
         });
         let wanted = "\
@@ -122,6 +138,8 @@ mod tests {
 00:00:00.000000  cpu 1   task77 77                granted   lags, for 20.000 ms                /a
 00:00:00.000000  cpu 1   task77 77                in        boosted                            /a
 00:00:00.000001  cpu 1   task77 77                out       sleeps after 1.235 ms, boosted     /a
+00:00:00.000001  cpu 1   turn 9 won, unlike on another CPU /a
+00:00:00.000002  cpu 1   clock forward by 1.000 ms, 7.000 ms ahead of TAI /a
 00:00:00.000002  12 events are missing here: they came faster than they were read
 ";
         let squeezed = |text: &str| text.lines().map(cosched_rules::report::one_line).collect::<Vec<_>>();
@@ -147,9 +165,9 @@ mod tests {
         });
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let kinds: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
-        assert_eq!(kinds, ["arrival", "decision", "switch_in", "switch_out", "lost"]);
+        assert_eq!(kinds, ["arrival", "decision", "switch_in", "switch_out", "turn", "clock", "lost"]);
         assert_eq!((&lines[1]["reason"], &lines[1]["granted_ns"]), (&"lags".into(), &20_000_000.into()));
-        assert_eq!((&lines[3]["ran_ns"], &lines[4]["count"]), (&1_234_567.into(), &12.into()));
+        assert_eq!((&lines[3]["ran_ns"], &lines[6]["count"]), (&1_234_567.into(), &12.into()));
         assert!(lines.iter().all(|line| line["time_ns"].is_u64()));
     }
 }

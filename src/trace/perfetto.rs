@@ -197,6 +197,16 @@ impl<W: Write> Sink for Perfetto<W> {
                 let granted_us = granted.then(|| us(granted_ns));
                 self.instant(event, "decision", &name, About { granted_us, ..about })
             }
+            What::Turn { won, alike, .. } => {
+                let name = match (won, alike) {
+                    (true, None) => "turn won",
+                    (true, Some(true)) => "turn won alike",
+                    (true, Some(false)) => "turn won unlike",
+                    (false, _) => "turn not won",
+                };
+                self.instant(event, "turn", name, about)
+            }
+            What::Clock { .. } => self.instant(event, "turn", "clock forward", about),
             // Seen when the run is over.
             What::SwitchIn { .. } | What::SwitchOut { .. } => Ok(()),
         }

@@ -23,6 +23,8 @@ unsafe extern "C" {
     fn cosched_native_beat_hear(job: *mut Job, policy: *const Policy, news: *const News);
     fn cosched_native_beat_gather(all: *mut News, policy: *const Policy, news: *const News, clock_ns: u64);
     fn cosched_native_beat_rank(policy: *const Policy, job: *const Job, turn: u64, lead_ns: i64, won: *mut u32) -> u64;
+    fn cosched_native_beat_charge(ahead_ns: i64, policy: *const Policy, cpu_ns: u64, fair_ns: u64) -> i64;
+    fn cosched_native_beat_is_silent(policy: *const Policy, silent_ns: u64) -> i32;
     fn cosched_native_beat_may_lead(policy: *const Policy, surplus_ns: i64) -> i32;
     fn cosched_native_beat_hear_nothing(job: *mut Job);
     fn cosched_native_beat_follows(
@@ -140,7 +142,19 @@ pub fn beat_rank(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: &mut 
     rank
 }
 
-/// May a task of the job that has won the turn go first, which has run so much more than its share of late?
+/// By how much a task is ahead of its share that was by `ahead_ns`, and has used `cpu_ns` while it was due `fair_ns`.
+pub fn beat_charge(ahead_ns: i64, policy: &Policy, cpu_ns: u64, fair_ns: u64) -> i64 {
+    // SAFETY: only reads what is borrowed here.
+    unsafe { cosched_native_beat_charge(ahead_ns, policy, cpu_ns, fair_ns) }
+}
+
+/// Does a node not draw whose connection has brought nothing for so long, when a message comes from there?
+pub fn beat_is_silent(policy: &Policy, silent_ns: u64) -> bool {
+    // SAFETY: only reads what is borrowed here.
+    unsafe { cosched_native_beat_is_silent(policy, silent_ns) != 0 }
+}
+
+/// May a task of the job that has won the turn go first, which is so much ahead of its share?
 pub fn beat_may_lead(policy: &Policy, surplus_ns: i64) -> bool {
     // SAFETY: only reads what is borrowed here.
     unsafe { cosched_native_beat_may_lead(policy, surplus_ns) != 0 }
