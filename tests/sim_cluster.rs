@@ -5,7 +5,7 @@
 use common::scx_cosched;
 use cosched_rules::presets;
 use cosched_sim::cluster::workload::{JobSpec, Mix, Stream, TYPES};
-use cosched_sim::cluster::{Costs, Outcome, Setup, kernel_policy_of, policy_of, simulate};
+use cosched_sim::cluster::{Costs, Outcome, Reading, Readings, Setup, kernel_policy_of, policy_of, simulate};
 use serde_json::Value;
 
 mod common;
@@ -20,7 +20,13 @@ fn setup(preset: &str, nodes: u32, level: u32) -> Setup {
     // A wait alone takes up to two latencies, and a few looks at endpoints, one on each node. Whoever does not spin for
     // as long has its neighbours sleep too.
     let policy = policy_of(preset, &costs, 450 * US, 200 * MS).unwrap();
-    Setup { nodes, level, exchanges: 1, policy, costs, skew: 0.0, warmup: 0.0 }
+    let readings = with_exchanges(Readings::NONE, 1);
+    Setup { nodes, level, readings, policy, costs, skew: 0.0, warmup: 0.0 }
+}
+
+fn with_exchanges(mut readings: Readings, exchanges: u32) -> Readings {
+    readings.exchanges = exchanges;
+    readings
 }
 
 /// All but the one whose turns are drawn, which this model refuses.
@@ -215,4 +221,98 @@ fn a_trace_is_run_with_what_the_sidecar_says_of_its_jobs() {
     assert!(close(found["shares"]["compute"].as_f64().unwrap(), (1.0 + 0.8) / 3.0, 0.01), "{found}");
     // Without a sidecar they have all three alike.
     assert!(close(json(&args)["shares"]["compute"].as_f64().unwrap(), 0.35, 0.01));
+}
+
+/// The setup of a preset under these readings.
+fn reads(preset: &str, nodes: u32, level: u32, readings: &[Reading], exchanges: u32) -> Setup {
+    let readings = readings.iter().fold(Readings::NONE, |all, reading| all.with(*reading));
+    Setup { readings: with_exchanges(readings, exchanges), ..setup(preset, nodes, level) }
+}
+
+#[test]
+fn a_block_costs_a_switch_on_an_idle_cpu_too() {
+    // One process that reads 100 times: nobody else has its CPU meanwhile.
+    let mix = Mix { compute: 0.5, io: 0.5, communication: 0.0 };
+    let end_s = |readings: &[Reading]| {
+        let mut setup = reads("local", 1, 1, readings, 1);
+        setup.costs.latency_ns = 10 * MS;
+        simulate(&setup, &[job(0, 1, S, mix)], 1).end_s
+    };
+    let more_s = end_s(&[Reading::Block]) - end_s(&[]);
+    assert!(close(more_s, 100.0 * 200e-6, 0.02), "{more_s}");
+}
+
+#[test]
+fn a_job_alone_takes_as_long_in_every_reading_of_its_messages() {
+    for reading in [&[][..], &[Reading::Burst], &[Reading::Interleave]] {
+        for (interface, size) in [(1.0, 2), (1.0, 8), (0.25, 8), (0.0, 8)] {
+            let mut setup = reads("local", 8, 2, reading, 4);
+            setup.readings.interface = interface;
+            let found = simulate(&setup, &[job(0, size, 2 * S, TYPES[3])], 1);
+            assert!(close(found.response_s, 2.0, 0.01), "{reading:?} {interface} {size}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn messages_that_are_there_are_received_though_a_process_comes_late() {
+    // A burst of 1000 exchanges, which the slower of two neighbours finds complete.
+    let mut setup = reads("local", 4, 1, &[Reading::Burst], 1000);
+    setup.skew = 2.0;
+    let found = simulate(&setup, &[job(0, 4, 20 * S, TYPES[4])], 1);
+    assert!(found.utilization > 0.0 && found.end_s > 10.0, "{found:?}");
+}
+
+#[test]
+fn a_process_that_yields_once_spins_on_and_one_that_yields_again_does_not() {
+    let response_s = |readings: &[Reading]| {
+        let setup = Setup { skew: 0.2, ..reads("sy", 16, 5, readings, 1) };
+        outcome(&setup, "WL5").response_s
+    };
+    let (again, once) = (response_s(&[]), response_s(&[Reading::YieldOnce]));
+    assert!(once > 2.0 * again, "{once} {again}");
+}
+
+#[test]
+fn who_comes_to_the_front_runs_at_the_next_millisecond() {
+    let response_s = |readings: &[Reading]| {
+        let setup = Setup { skew: 0.2, ..reads("dcs", 16, 5, readings, 1) };
+        outcome(&setup, "WL5").response_s
+    };
+    let (lower, any) = (response_s(&[]), response_s(&[Reading::Front]));
+    assert!(any < 0.5 * lower, "{any} {lower}");
+}
+
+#[test]
+fn a_burst_has_a_boosted_process_do_more_with_its_millisecond() {
+    let response_s = |readings: &[Reading]| {
+        let setup = Setup { skew: 0.2, ..reads("pb", 16, 3, readings, 8) };
+        outcome(&setup, "WL5").response_s
+    };
+    let (apart, burst) = (response_s(&[]), response_s(&[Reading::Burst]));
+    assert!(burst < 0.8 * apart, "{burst} {apart}");
+}
+
+#[test]
+fn clocks_rows_and_quanta_change_what_they_are_read_as() {
+    let found =
+        |preset: &str, readings: &[Reading]| outcome(&Setup { skew: 0.2, ..reads(preset, 16, 5, readings, 1) }, "WL5");
+    for (preset, reading) in [("pb", Reading::Clocks), ("pb", Reading::Rows), ("dcs", Reading::KeepQuantum)] {
+        assert!(found(preset, &[reading]) != found(preset, &[]), "{reading:?}");
+    }
+    // The gang has its rows and no clocks.
+    for reading in [Reading::Clocks, Reading::Rows, Reading::KeepQuantum, Reading::Front] {
+        assert_eq!(found("gang", &[reading]), found("gang", &[]), "{reading:?}");
+    }
+}
+
+#[test]
+fn the_program_reads_the_paper_as_its_figures_do() {
+    let flags = ["--jobs", "5", "--execution-s", "0.05", "--runs", "1", "--nodes", "8", "--policy", "sy"];
+    let with = |more: &[&str]| json(&[&flags[..], more].concat())["response_s"].as_f64().unwrap();
+    let chosen = Readings::CHOSEN.to_string();
+    assert_eq!(with(&[]), with(&["--readings", &chosen, "--exchanges", "4", "--interface", "100"]));
+    for other in [["--readings", "none"], ["--exchanges", "1"], ["--interface", "0"]] {
+        assert!(with(&other) != with(&[]), "{other:?}");
+    }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{NODES, Runs};
+use crate::cluster::Readings;
 use crate::cluster::workload::Workload;
 use cosched_rules::range::Range;
 
@@ -15,11 +16,40 @@ const COST: Range<f64> = Range::new(0.0, 1e6, "a number of us");
 const LATENCY: Range<f64> = Range::new(1.0, 1e6, "a number of us");
 const QUANTUM: Range<u32> = Range::new(1, 60_000, "a whole number of ms");
 const EXCHANGES: Range<u32> = Range::new(1, 1000, "a whole number");
+const INTERFACE: Range<f64> = Range::new(0.0, 100.0, "a number of %");
 const LOAD: Range<f64> = Range::new(0.01, 10.0, "a number");
 const JOBS: Range<u32> = Range::new(1, 1_000_000, "a whole number");
 const EXECUTION: Range<f64> = Range::new(0.001, 1e6, "a number of s");
 const WARMUP: Range<f64> = Range::new(0.0, 90.0, "a number of %");
 const SCALE: Range<f64> = Range::new(1e-9, 1000.0, "a number");
+
+/// How Zhang 2000 is read.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ReadingArgs {
+    /// How Zhang is read, with commas, or none: block (each costs a switch), burst (all messages of an iteration are
+    /// sent first), clocks (of all nodes together), front (a process that comes there preempts), interleave (each exchange has its
+    /// computation), keep-quantum (in a boost), rows (for all jobs), yield-once (in a wait).
+    #[arg(long, value_name = "LIST", default_value_t = Readings::CHOSEN)]
+    pub readings: Readings,
+
+    /// Zhang's jobs: how often a process sends to and receives from its neighbours in an iteration, 1 to 1000:
+    /// computation and I/O are longer in proportion.
+    #[arg(long, value_name = "N", default_value_t = Readings::CHOSEN.exchanges, value_parser = |s: &str| EXCHANGES.parse(s), allow_hyphen_values = true)]
+    pub exchanges: u32,
+
+    /// For how much of its latency a message keeps its sender's network interface busy under Zhang, in %, 0 to 100.
+    #[arg(long, value_name = "PCT", default_value = "100", value_parser = |s: &str| INTERFACE.parse(s), allow_hyphen_values = true)]
+    pub interface: f64,
+}
+
+impl ReadingArgs {
+    /// All in one.
+    pub fn all(&self) -> Readings {
+        let mut readings = self.readings;
+        (readings.exchanges, readings.interface) = (self.exchanges, self.interface / 100.0);
+        readings
+    }
+}
 
 /// Jobs that come, wait for their turn, run beside others and go, under one of the strategies of Zhang 2000. Prints
 /// response times, utilization and throughput.
@@ -75,10 +105,9 @@ pub struct ZhangArgs {
     #[arg(long, value_name = "US", default_value = "185.48", value_parser = |s: &str| LATENCY.parse(s), allow_hyphen_values = true)]
     pub latency_us: f64,
 
-    /// How often a process sends to and receives from its neighbours in an iteration, 1 to 1000: computation and I/O,
-    /// which come before that, are longer in proportion.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = |s: &str| EXCHANGES.parse(s), allow_hyphen_values = true)]
-    pub exchanges: u32,
+    /// How the paper is read.
+    #[command(flatten)]
+    pub readings: ReadingArgs,
 
     /// How long a process spins before it sleeps or yields, in us, 0 to 1000000; policies whose processes spin on have
     /// none. [default: 200]
@@ -86,7 +115,7 @@ pub struct ZhangArgs {
     pub spin_us: Option<f64>,
 
     /// What jobs ask for of all that the nodes have, 0.01 to 10: size times execution time over nodes times time.
-    /// [default: 0.6]
+    /// [default: 0.7]
     #[arg(long, value_name = "RHO", value_parser = |s: &str| LOAD.parse(s), allow_hyphen_values = true)]
     pub load: Option<f64>,
 

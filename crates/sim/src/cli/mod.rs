@@ -11,7 +11,7 @@ mod thesis;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use self::cluster::ZhangArgs;
+pub use self::cluster::{ReadingArgs, ZhangArgs};
 pub use self::jobs::{BspArgs, ClusterArgs, ContinuousArgs, SchedulerName, Ticks, WakeupName};
 pub use self::of_models::{PaperArgs, Shard, SweepArgs};
 pub use self::replay::ReplayArgs;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Runs;
+use super::{ReadingArgs, Runs};
 use cosched_rules::range::Range;
 
 const ITERATIONS: Range<u32> = Range::new(1, 100_000_000, "a whole number");
@@ -30,6 +30,10 @@ pub struct PaperArgs {
     /// At most so many iterations of each bulk-synchronous job, 1 to 100000000; the papers have 10 s of it.
     #[arg(long, value_name = "N", default_value = "2000", value_parser = |s: &str| ITERATIONS.parse(s), allow_hyphen_values = true)]
     pub iterations: u32,
+
+    /// How the figures of Zhang are read.
+    #[command(flatten)]
+    pub readings: ReadingArgs,
 
     /// How often and in which form.
     #[command(flatten)]

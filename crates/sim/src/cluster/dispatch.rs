@@ -6,6 +6,7 @@
 //! and switch for as long as that takes them together. Until the next quantum a CPU idles whose process reads or
 //! writes, has done all or is not there; a job that gets its row in the midst of a turn of it waits for the next.
 
+use super::Reading;
 use super::model::{Cluster, Event, SWITCHES};
 use super::task::Step;
 use crate::engine::{NEVER_NS, Queue};
@@ -71,6 +72,9 @@ impl Cluster<'_> {
         let timer = it.take_next(queue.now_ns(), switch_ns);
         if let (Some(gate), Mode::Switching(slot) | Mode::Running(slot)) = (self.gates.get_mut(node), it.mode) {
             gate.takes(slot, node as u32);
+        }
+        if it.mode == Mode::Idle && self.setup.readings.has(Reading::Block) {
+            it.loaded_goes();
         }
         if let Some(timer) = timer {
             queue.after(SWITCHES, switch_ns, Event::Timer { node: node as u32, timer });

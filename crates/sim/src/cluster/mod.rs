@@ -10,6 +10,7 @@ mod dispatch;
 mod gate;
 mod model;
 mod place;
+mod readings;
 mod steps;
 pub mod swf;
 mod task;
@@ -22,6 +23,8 @@ use cosched_rules::intf::{self, cosched_policy};
 use cosched_rules::native;
 use cosched_rules::presets;
 use model::{Cluster, Job, LANES};
+use place::Rows;
+pub use readings::{Reading, Readings};
 use workload::JobSpec;
 
 /// What everything costs, in ns (Table 3).
@@ -50,8 +53,8 @@ pub struct Setup {
     pub policy: cosched_policy,
     /// What everything costs.
     pub costs: Costs,
-    /// Exchanges of messages in an iteration, from 1 on: how coarse the jobs are. The paper does not say.
-    pub exchanges: u32,
+    /// How the paper is read.
+    pub readings: Readings,
     /// s, by how much computation and I/O differ, as a share: 0 to 2.
     pub skew: f64,
     /// The share of jobs, the first to come, that count for nothing: the cluster is still too empty.
@@ -59,6 +62,19 @@ pub struct Setup {
 }
 
 impl Setup {
+    fn rows(&self) -> Rows {
+        match self.readings.has(Reading::Rows) {
+            _ if self.is_gang() => Rows::One,
+            true => Rows::OneIfFree,
+            false => Rows::Any,
+        }
+    }
+
+    /// For how long a message keeps its sender's interface busy, in ns.
+    fn interface_ns(&self) -> u64 {
+        (self.costs.latency_ns as f64 * self.readings.interface).round() as u64
+    }
+
     /// Whether rows take turns by the clock.
     pub fn is_gang(&self) -> bool {
         self.policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_GANG

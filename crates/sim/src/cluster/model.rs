@@ -7,11 +7,11 @@
 
 use std::collections::VecDeque;
 
-use super::Setup;
 use super::gate::{Gate, Stamp};
 use super::place::Slots;
 use super::task::{Iteration, Task};
 use super::workload::JobSpec;
+use super::{Reading, Setup};
 use crate::engine::{Lane, Model, Queue};
 use crate::local::{Feedback, LocalScheduler, UPDATE_NS};
 use crate::node::{Mode, Node};
@@ -101,7 +101,10 @@ impl<'a> Cluster<'a> {
     /// No job has come yet.
     pub fn new(setup: &'a Setup, specs: &[JobSpec], seed: u64) -> Self {
         let level = setup.level as usize;
-        let cpu = Cpu { node: Node::new(Feedback::new(level)), seen: None, sent_ns: 0 };
+        let [keeps_quantum, front_preempts] = [Reading::KeepQuantum, Reading::Front].map(|it| setup.readings.has(it));
+        let mut local = Feedback::new(level);
+        (local.keeps_quantum, local.front_preempts) = (keeps_quantum, front_preempts);
+        let cpu = Cpu { node: Node::new(local), seen: None, sent_ns: 0 };
         let job =
             |spec: &JobSpec| Job { spec: *spec, places: Vec::new(), tasks_left: spec.size, began_ns: 0, done_ns: 0 };
         Cluster {
@@ -129,10 +132,13 @@ impl<'a> Cluster<'a> {
         if self.setup.is_gang() {
             queue.at(self.setup.policy.quantum_ns, Event::Turn);
         } else {
+            let tick_ns = self.cpus[0].node.local.tick_ns();
+            let mut clock = || (1 + random.below(tick_ns), 1 + random.below(UPDATE_NS));
+            let together = clock();
             for node in 0..self.setup.nodes {
-                let tick_ns = self.cpus[node as usize].node.local.tick_ns();
-                queue.at(1 + random.below(tick_ns), Event::Tick { node });
-                queue.at(1 + random.below(UPDATE_NS), Event::Second { node });
+                let (tick, second) = if self.setup.readings.has(Reading::Clocks) { together } else { clock() };
+                queue.at(tick, Event::Tick { node });
+                queue.at(second, Event::Second { node });
             }
         }
         if let Some(first) = self.jobs.first() {
@@ -179,7 +185,7 @@ impl<'a> Cluster<'a> {
     fn admit(&mut self, queue: &mut Queue<Event>) {
         while let Some(&job) = self.waiting.front() {
             let size = self.jobs[job as usize].spec.size;
-            let Some(places) = self.slots.take(size, self.setup.is_gang()) else { return };
+            let Some(places) = self.slots.take(size, self.setup.rows()) else { return };
             self.waiting.pop_front();
             self.begin(job, places, queue);
         }
@@ -188,7 +194,7 @@ impl<'a> Cluster<'a> {
     fn begin(&mut self, number: u32, places: Vec<u32>, queue: &mut Queue<Event>) {
         let job = &mut self.jobs[number as usize];
         job.began_ns = queue.now_ns();
-        let iteration = Iteration::of(&job.spec, self.setup.exchanges, self.setup.costs.latency_ns);
+        let iteration = Iteration::of(&job.spec, self.setup);
         let (last, talks) = (places.len() - 1, job.spec.mix.communication > 0.0);
         for (rank, &place) in places.iter().enumerate() {
             let before = (talks && rank > 0).then(|| places[rank - 1]);

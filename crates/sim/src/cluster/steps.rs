@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a process does while it has the CPU, and how it waits: the columns of Zhang's Table 1.
 
+use super::Reading;
 use super::gate::Stamp;
 use super::model::{Cluster, Event, SPINS};
 use super::task::Step;
@@ -12,8 +13,8 @@ use cosched_rules::native;
 impl Cluster<'_> {
     /// The next iteration begins, if there is one.
     pub(super) fn begins_iteration(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
-        let (place, skew) = (self.place_of(node, slot), self.setup.skew);
-        let exchanges = self.setup.exchanges;
+        let place = self.place_of(node, slot);
+        let exchanges = self.setup.readings.exchanges;
         let task = self.task(place);
         if task.iterations_left == 0 {
             // Its slot is free before the CPU is, so that nobody is given to it meanwhile.
@@ -21,8 +22,17 @@ impl Cluster<'_> {
             return self.leaves(place, queue);
         }
         (task.iterations_left, task.exchanges_left) = (task.iterations_left - 1, exchanges);
+        task.io_due = true;
+        self.begins_compute(node, slot, queue);
+    }
+
+    /// The computation of the iteration begins, or that before its next exchange.
+    fn begins_compute(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (place, skew) = (self.place_of(node, slot), self.setup.skew);
+        let parts = if self.setup.readings.has(Reading::Interleave) { self.setup.readings.exchanges } else { 1 };
+        let task = self.task(place);
         task.step = Step::Compute;
-        task.left_ns = task.skewed_ns(task.iteration.compute_ns, skew);
+        task.left_ns = task.skewed_ns(task.iteration.compute_ns / f64::from(parts), skew);
         self.useful_ns[0] += self.task(place).left_ns;
         self.computes(node, slot, queue);
     }
@@ -44,7 +54,8 @@ impl Cluster<'_> {
         if task.receives() {
             return self.spin_over(node, slot, queue);
         }
-        let io_ns = task.skewed_ns(task.iteration.io_ns, skew);
+        let io_due = std::mem::take(&mut task.io_due);
+        let io_ns = if io_due { task.skewed_ns(task.iteration.io_ns, skew) } else { 0 };
         if io_ns == 0 {
             return self.sends(node, slot, queue);
         }
@@ -61,29 +72,43 @@ impl Cluster<'_> {
         self.wakes(node, slot, queue);
     }
 
-    /// To both neighbours, first to the one behind, who receives from this side first. The node's interface has one
-    /// message at a time on its way, be they of one process or of several (3.1: "the contention at the interface is
+    /// To both neighbours, first to the one behind, which receives from this side first. Each message keeps the
+    /// interface of the node busy, be they of one process or of several (3.1: "the contention at the interface is
     /// modeled").
     pub(super) fn sends(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         let (place, now_ns) = (self.place_of(node, slot), queue.now_ns());
-        let latency_ns = self.setup.costs.latency_ns;
+        let (latency_ns, interface_ns) = (self.setup.costs.latency_ns, self.setup.interface_ns());
+        let burst = self.setup.readings.has(Reading::Burst);
         let task = self.task(place);
-        task.exchanges_left = task.exchanges_left.saturating_sub(1);
-        let (neighbours, exchange_ns) = (task.neighbours, task.iteration.exchange_ns);
+        let (neighbours, rounds) = (task.neighbours, if burst { task.exchanges_left } else { 1 });
         let rest_ns = self.cpus[node].node.local.rest_ns(slot);
         let stamp = self.gates.get(node).map_or_else(Stamp::default, |gate| gate.stamp(rest_ns));
         let sent_ns = &mut self.cpus[node].sent_ns;
-        for (side, to) in neighbours.into_iter().enumerate().rev() {
+        for (side, to) in (0..rounds).flat_map(|_| neighbours.into_iter().enumerate().rev()) {
             if let Some(to) = to {
-                *sent_ns = now_ns.max(*sent_ns) + latency_ns;
+                let leaves_ns = now_ns.max(*sent_ns);
+                *sent_ns = leaves_ns + interface_ns;
                 // It comes from the other side.
-                queue.at(*sent_ns, Event::Message { place: to, side: 1 - side as u8, stamp });
+                queue.at(leaves_ns + latency_ns, Event::Message { place: to, side: 1 - side as u8, stamp });
             }
         }
         if neighbours.iter().all(Option::is_none) {
             return self.begins_iteration(node, slot, queue);
         }
-        self.useful_ns[1] += exchange_ns;
+        self.begins_exchange(node, slot, queue);
+    }
+
+    /// The running process receives what its neighbours sent in an exchange, or in several that are all there.
+    fn begins_exchange(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let place = self.place_of(node, slot);
+        let task = self.task(place);
+        let there = |(to, pending): (&Option<u32>, &u32)| to.map(|_| *pending);
+        let there = task.neighbours.iter().zip(&task.pending).filter_map(there).min().unwrap_or(0);
+        let rounds = there.min(task.exchanges_left).max(1);
+        task.pending.iter_mut().for_each(|pending| *pending = pending.saturating_sub(rounds - 1));
+        task.exchanges_left = task.exchanges_left.saturating_sub(rounds);
+        let useful_ns = u64::from(rounds) * task.iteration.exchange_ns;
+        self.useful_ns[1] += useful_ns;
         self.begins_receive(node, slot, 0, queue);
     }
 
@@ -92,8 +117,11 @@ impl Cluster<'_> {
         let place = self.place_of(node, slot);
         let task = self.task(place);
         let Some(side) = (side..task.neighbours.len()).find(|&side| task.neighbours[side].is_some()) else {
-            return match task.exchanges_left {
+            let (left, readings) = (task.exchanges_left, self.setup.readings);
+            return match left {
                 0 => self.begins_iteration(node, slot, queue),
+                _ if readings.has(Reading::Interleave) => self.begins_compute(node, slot, queue),
+                _ if readings.has(Reading::Burst) => self.begins_exchange(node, slot, queue),
                 _ => self.sends(node, slot, queue),
             };
         };
@@ -147,7 +175,8 @@ impl Cluster<'_> {
         let history = task.history;
         let spin_ns = self.spin_ns(&history);
         let cost_ns = self.yields(node, slot, queue);
-        self.task(place).left_ns = spin_ns + cost_ns;
+        let once = self.setup.readings.has(Reading::YieldOnce);
+        self.task(place).left_ns = if once { NEVER_NS } else { spin_ns + cost_ns };
         self.receives(node, slot, side, queue);
     }
 }

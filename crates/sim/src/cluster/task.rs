@@ -3,6 +3,7 @@
 //! (Zhang 3.2, Figure 2).
 
 use super::workload::JobSpec;
+use super::{Reading, Setup};
 use crate::policy::NEW_HISTORY;
 use crate::random::Random;
 use cosched_rules::intf::cosched_wait_history;
@@ -39,11 +40,12 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    /// Of `job`, with so many exchanges of messages of `latency_ns`: the rest follows from its mix (3.2). A job of one
+    /// Of `job`, with the messages that the setup has it exchange: the rest follows from its mix (3.2). A job of one
     /// process has nobody to communicate with, and one that does not communicate has iterations as long as its
     /// exchanges would be; either does the rest alone, for as long in all.
-    pub fn of(job: &JobSpec, exchanges: u32, latency_ns: u64) -> Iteration {
-        let messages_ns = messages_alone_ns(job.size, exchanges, latency_ns).max(1.0);
+    pub fn of(job: &JobSpec, setup: &Setup) -> Iteration {
+        let exchanges = setup.readings.exchanges;
+        let messages_ns = messages_alone_ns(job.size, setup).max(1.0);
         let exchange_ns = (messages_ns / f64::from(exchanges)).round() as u64;
         let all_ns = if job.mix.communication > 0.0 { messages_ns / job.mix.communication } else { messages_ns };
         let alone_ns = if job.size > 1 { all_ns } else { all_ns * (job.mix.compute + job.mix.io) };
@@ -54,14 +56,22 @@ impl Iteration {
 
 /// How long the exchanges of an iteration take a job that is alone.
 ///
-/// Two processes send each other one message at once. Of more, all but the ends have two to send, of which the second
-/// leaves a latency after the first: the interface is busy for two latencies an exchange. After the last of them a
-/// process goes on when it has what the others sent, while its own second message is under way. It waits for the first
-/// of the one neighbour and the second of the other, and from a process there and back that is three latencies in two
-/// iterations: so the last takes one and a half.
-fn messages_alone_ns(size: u32, exchanges: u32, latency_ns: u64) -> f64 {
-    let latencies = if size > 2 { 2.0 * f64::from(exchanges) - 0.5 } else { f64::from(exchanges) };
-    latencies * latency_ns as f64
+/// Two processes send each other messages at once. Of more, all but the ends send two in an exchange, of which the
+/// second leaves when the first has left the interface. After the last exchange a process goes on when it has what the
+/// others sent, even if the interface still has its own second message. It waits for the first of the one neighbour and
+/// the second of the other. From a process there and back that is two latencies and one busy interface in two
+/// iterations.
+fn messages_alone_ns(size: u32, setup: &Setup) -> f64 {
+    let (latency_ns, interface_ns) = (setup.costs.latency_ns as f64, setup.interface_ns() as f64);
+    let readings = setup.readings;
+    let (last_ns, busy_ns) =
+        if size > 2 { (latency_ns + interface_ns / 2.0, 2.0 * interface_ns) } else { (latency_ns, interface_ns) };
+    let other_ns = match readings.has(Reading::Burst) {
+        true => busy_ns,
+        false if readings.has(Reading::Interleave) => last_ns,
+        false => last_ns.max(busy_ns),
+    };
+    f64::from(readings.exchanges - 1) * other_ns + last_ns
 }
 
 /// A process, in a slot of its node.
@@ -81,6 +91,8 @@ pub struct Task {
     pub iterations_left: u32,
     /// How many exchanges are left of the present one, without the present one.
     pub exchanges_left: u32,
+    /// It has not done its I/O of the present iteration.
+    pub io_due: bool,
     /// Messages that have come from each neighbour, and that it has not received.
     pub pending: [u32; SIDES],
     /// When the first of them came, in ns.
@@ -108,6 +120,7 @@ impl Task {
             iteration,
             iterations_left: iteration.count,
             exchanges_left: 0,
+            io_due: false,
             pending: [0; SIDES],
             first_arrival_ns: 0,
             last_arrival_ns: 0,
@@ -147,22 +160,41 @@ impl Task {
 mod tests {
     use super::*;
     use crate::cluster::workload::TYPES;
+    use crate::cluster::{Costs, Readings, policy_of};
+
+    fn setup(readings: Readings) -> Setup {
+        let costs = Costs { switch_ns: 0, interrupt_ns: 0, latency_ns: 100_000, move_ns: 0, check_ns: 0 };
+        let policy = policy_of("local", &costs, 0, 0).unwrap();
+        Setup { nodes: 8, level: 1, policy, costs, readings, skew: 0.0, warmup: 0.0 }
+    }
 
     #[test]
     fn an_iteration_is_in_proportion_to_its_messages() {
-        let job = |size, mix| JobSpec { arrival_ns: 0, size, execution_ns: 1_000_000_000, mix };
+        let of = |size, mix, readings, exchanges| {
+            let job = JobSpec { arrival_ns: 0, size, execution_ns: 1_000_000_000, mix };
+            Iteration::of(&job, &setup(Readings { exchanges, ..readings }))
+        };
+        let none = Readings::NONE;
         // J1: half of it are messages, of two processes 100 us, so 70 us of computing and 30 us of disk.
-        let j1 = Iteration::of(&job(2, TYPES[0]), 1, 100_000);
+        let j1 = of(2, TYPES[0], none, 1);
         assert_eq!(j1, Iteration { compute_ns: 70_000.0, io_ns: 30_000.0, exchange_ns: 100_000, count: 5000 });
         // Of eight it takes one and a half times as long.
-        let j1 = Iteration::of(&job(8, TYPES[0]), 1, 100_000);
+        let j1 = of(8, TYPES[0], none, 1);
         assert_eq!(j1, Iteration { compute_ns: 105_000.0, io_ns: 45_000.0, exchange_ns: 150_000, count: 3333 });
         // Alone it has twice as many as two have, since nobody sends.
-        assert_eq!(Iteration::of(&job(1, TYPES[0]), 1, 100_000).count, 10_000);
-        let j4 = Iteration::of(&job(2, TYPES[3]), 1, 100_000);
+        assert_eq!(of(1, TYPES[0], none, 1).count, 10_000);
+        let j4 = of(2, TYPES[3], none, 1);
         assert!((j4.compute_ns - 1_800_000.0).abs() < 1e-3 && j4.count == 500, "{j4:?}");
-        // Four exchanges take 750 us.
-        let coarse = Iteration::of(&job(8, TYPES[0]), 4, 100_000);
+        // Four exchanges take 750 us, be they one after the other or in a burst, and 600 with computation between them.
+        let coarse = of(8, TYPES[0], none, 4);
         assert_eq!(coarse, Iteration { compute_ns: 525_000.0, io_ns: 225_000.0, exchange_ns: 187_500, count: 667 });
+        assert_eq!(of(8, TYPES[0], none.with(Reading::Burst), 4), coarse);
+        let apart = of(8, TYPES[0], none.with(Reading::Interleave), 4);
+        assert_eq!(apart, Iteration { compute_ns: 420_000.0, io_ns: 180_000.0, exchange_ns: 150_000, count: 833 });
+        // An interface that is free at once has messages leave together.
+        for (reading, latencies) in [(Reading::Burst, 1), (Reading::Block, 4)] {
+            let free = of(8, TYPES[0], Readings { interface: 0.0, ..none.with(reading) }, 4);
+            assert_eq!(free.exchange_ns * 4, latencies * 100_000, "{reading:?}");
+        }
     }
 }

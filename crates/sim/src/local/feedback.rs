@@ -28,13 +28,26 @@ pub struct Feedback {
     queue: Levels,
     /// Someone of a higher level has come; the next tick has it run.
     looks: bool,
+    /// A task has come to the head of the highest level since the running one was picked.
+    front_came: bool,
+    /// A boost gives no new quantum.
+    pub keeps_quantum: bool,
+    /// A task that comes to the head of the highest level preempts a running one of that level too.
+    pub front_preempts: bool,
 }
 
 impl Feedback {
     /// Of a CPU with this many slots.
     pub fn new(slots: usize) -> Self {
         let task = Task { level: TOP, ticks_left: quantum_ticks(TOP) };
-        Feedback { tasks: vec![task; slots], queue: Levels::default(), looks: false }
+        Feedback {
+            tasks: vec![task; slots],
+            queue: Levels::default(),
+            looks: false,
+            front_came: false,
+            keeps_quantum: false,
+            front_preempts: false,
+        }
     }
 
     fn set(&mut self, slot: Slot, level: u8) {
@@ -61,9 +74,14 @@ impl Feedback {
 
     /// Puts `slot`, which waits for the CPU, at the head of the highest level: what a boost does (2.4.3, 2.4.4).
     pub fn boost(&mut self, slot: Slot) {
-        self.set(slot, TOP);
+        if self.keeps_quantum {
+            self.tasks[slot as usize].level = TOP;
+        } else {
+            self.set(slot, TOP);
+        }
         if self.queue.remove(slot) {
             self.queue.push_front(TOP, slot);
+            self.front_came = true;
         }
     }
 }
@@ -82,6 +100,7 @@ impl LocalScheduler for Feedback {
     fn wake(&mut self, slot: Slot, _urgent: bool) {
         self.set(slot, TOP);
         self.queue.push_front(TOP, slot);
+        self.front_came = true;
     }
 
     fn unblock(&mut self, slot: Slot) {
@@ -89,7 +108,11 @@ impl LocalScheduler for Feedback {
     }
 
     fn preempt(&mut self, slot: Slot) {
+        let first = if self.front_preempts && self.front_came { self.queue.pop() } else { None };
         self.queue.push_front(self.tasks[slot as usize].level, slot);
+        if let Some(first) = first {
+            self.queue.push_front(self.tasks[first as usize].level, first);
+        }
     }
 
     fn expire(&mut self, slot: Slot) {
@@ -100,11 +123,14 @@ impl LocalScheduler for Feedback {
 
     fn pick(&mut self) -> Option<Slot> {
         self.looks = false;
+        self.front_came = false;
         self.queue.pop()
     }
 
     fn outranks(&self, running: Slot) -> bool {
-        self.looks && self.queue.top().is_some_and(|top| top > self.tasks[running as usize].level)
+        self.looks
+            && (self.front_preempts && self.front_came
+                || self.queue.top().is_some_and(|top| top > self.tasks[running as usize].level))
     }
 
     fn tick(&mut self, running: Slot) -> bool {

@@ -23,6 +23,7 @@ use anyhow::{Context, Result};
 
 use self::figure::{Axis, Figure};
 use super::cli::PaperArgs;
+use crate::cluster::Readings;
 use cosched_rules::report::usage;
 
 /// The name of a figure, and what makes it.
@@ -67,6 +68,8 @@ pub struct How {
     pub runs: u32,
     /// At most so many iterations of each bulk-synchronous job.
     pub iterations: u32,
+    /// How Zhang is read.
+    pub zhang: Readings,
 }
 
 impl How {
@@ -93,7 +96,8 @@ fn axis(label: &str, log: bool) -> Axis {
 pub fn run(args: &PaperArgs) -> Result<ExitCode> {
     let known = FIGURES.map(|(name, _)| name);
     let asked = asked(&args.names, &known, &args.out, args.page.as_deref())?;
-    let how = How { seed: args.runs.seed, runs: args.runs.runs, iterations: args.iterations };
+    let how =
+        How { seed: args.runs.seed, runs: args.runs.runs, iterations: args.iterations, zhang: args.readings.all() };
     for (_, make) in FIGURES.iter().filter(|(name, _)| asked.contains(name)) {
         let figure = make(&how);
         write(&figure, &args.out)?;

@@ -27,13 +27,10 @@ pub const STRATEGIES: [(&str, &str); 10] = [
 ];
 
 /// What jobs ask for where the paper does not vary it: it does not say how much that was.
-pub const LOAD: f64 = 0.8;
+pub const LOAD: f64 = 0.7;
 /// How many jobs come, and how long they take alone in the mean, in s: as many as can be simulated. The paper's take
 /// hours.
 pub const JOBS: u32 = 100;
-/// Exchanges of messages in an iteration. With one, jobs that communicate have an I/O of 15 us every 300 us, for which
-/// the CPU switches for 200 us, and all strategies but the gang are lost; from 8 on it changes little.
-const EXCHANGES: u32 = 8;
 const EXECUTION_S: f64 = 1.0;
 
 /// What a cell runs: the defaults of Table 3, but for what it varies.
@@ -65,7 +62,7 @@ impl Cell {
         Cell { preset, workload, load, level, skew, switch_us: 200.0, interrupt_us: 50.0, quantum_ms: 200 }
     }
 
-    fn setup(&self) -> Setup {
+    fn setup(&self, how: &How) -> Setup {
         let us = |us: f64| (us * 1e3) as u64;
         let switch_us = if self.preset == "gang" { self.switch_us * 10.0 } else { self.switch_us };
         let costs = Costs {
@@ -77,12 +74,12 @@ impl Cell {
         };
         let policy = cluster::policy_of(self.preset, &costs, us(200.0), self.quantum_ms * 1_000_000);
         let policy = policy.expect("it is a preset");
-        Setup { nodes: 32, level: self.level, exchanges: EXCHANGES, policy, costs, skew: self.skew, warmup: 0.1 }
+        Setup { nodes: 32, level: self.level, readings: how.zhang, policy, costs, skew: self.skew, warmup: 0.1 }
     }
 
     fn simulate(&self, how: &How, run: u32) -> Outcome {
         let seed = run_seed(how.seed, run);
-        let setup = self.setup();
+        let setup = self.setup(how);
         let (jobs, execution_ns) = (JOBS, EXECUTION_S * 1e9);
         let stream = Stream { workload: self.workload, jobs, execution_ns, load: self.load, nodes: setup.nodes };
         cluster::simulate(&setup, &stream.draw(seed), seed)

@@ -15,7 +15,7 @@ use crate::stats::Estimate;
 use cosched_rules::report::usage;
 
 const WORKLOAD: Workload = Workload::new(7);
-const LOAD: f64 = 0.6;
+const LOAD: f64 = 0.7;
 const JOBS: u32 = 100;
 const EXECUTION_S: f64 = 1.0;
 /// A context switch, and one of all nodes together, in us (Table 3).
@@ -147,7 +147,7 @@ fn setup(args: &ZhangArgs) -> Result<Setup> {
     let setup = Setup {
         nodes: args.nodes,
         level: args.mpl,
-        exchanges: args.exchanges,
+        readings: args.readings.all(),
         policy,
         costs,
         skew: args.skew / 100.0,

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Readings of what Zhang 2000 leaves open: one choice for all its figures and tables.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A reading that holds or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Each block costs a switch (4.5), even if the CPU idles until the same process comes back.
+    Block,
+    /// A process sends all messages of an iteration before it receives the first (3.2); else it receives those of each
+    /// exchange before it sends the next.
+    Burst,
+    /// The milliseconds and seconds of all nodes begin together; else each node has its own (2.3).
+    Clocks,
+    /// A process that comes to the head of the highest level runs at the next millisecond (2.4.3); else only if the
+    /// running process has a lower level (2.3).
+    Front,
+    /// A process computes before each exchange, and does its I/O before the first one alone (3.2).
+    Interleave,
+    /// A boost raises the level and leaves the quantum as it was (2.4.3).
+    KeepQuantum,
+    /// Jobs go to one row, if one has room, under all strategies (2.3).
+    Rows,
+    /// A process yields once in a wait and then "continues spinning" (2.4.2); else it yields after each spin time.
+    YieldOnce,
+}
+
+const NAMES: [(Reading, &str); 8] = [
+    (Reading::Block, "block"),
+    (Reading::Burst, "burst"),
+    (Reading::Clocks, "clocks"),
+    (Reading::Front, "front"),
+    (Reading::Interleave, "interleave"),
+    (Reading::KeepQuantum, "keep-quantum"),
+    (Reading::Rows, "rows"),
+    (Reading::YieldOnce, "yield-once"),
+];
+
+/// Those that hold, with the two that are numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Readings {
+    held: [bool; NAMES.len()],
+    /// Exchanges of messages in an iteration, from 1 on: how coarse the jobs are (3.2).
+    pub exchanges: u32,
+    /// For how much of its latency a message keeps the interface of its sender busy (3.1), 0 to 1.
+    pub interface: f64,
+}
+
+impl Readings {
+    /// No one holds.
+    pub const NONE: Readings = Readings { held: [false; NAMES.len()], exchanges: 4, interface: 1.0 };
+    /// The choice that agrees best with the paper.
+    pub const CHOSEN: Readings = Readings::NONE.with(Reading::Block).with(Reading::Burst).with(Reading::YieldOnce);
+
+    /// Whether this one holds.
+    pub fn has(self, reading: Reading) -> bool {
+        self.held[reading as usize]
+    }
+
+    /// These and one more.
+    #[must_use]
+    pub const fn with(mut self, reading: Reading) -> Readings {
+        self.held[reading as usize] = true;
+        self
+    }
+}
+
+impl FromStr for Readings {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut readings = Readings::NONE;
+        for word in text.split(',').filter(|_| text != "none") {
+            let known = NAMES.map(|(_, name)| name).join(", ");
+            let found = NAMES.iter().find(|(_, name)| *name == word);
+            let (reading, _) = found.ok_or_else(|| format!("unknown reading '{word}' (known: {known}; or none)"))?;
+            readings = readings.with(*reading);
+        }
+        if readings.has(Reading::Burst) && readings.has(Reading::Interleave) {
+            return Err("'burst' and 'interleave' are two readings of the same words (leave one out)".into());
+        }
+        Ok(readings)
+    }
+}
+
+impl fmt::Display for Readings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held: Vec<&str> = NAMES.iter().filter(|(reading, _)| self.has(*reading)).map(|(_, name)| *name).collect();
+        f.pad(&if held.is_empty() { "none".into() } else { held.join(",") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_are_named_and_nothing_else_is() {
+        for (text, readings) in [("none", Readings::NONE), ("block,burst,yield-once", Readings::CHOSEN)] {
+            assert_eq!(text.parse(), Ok(readings));
+            assert_eq!(readings.to_string(), text);
+        }
+        for text in ["", "all", "none,block", "Block", "block,", "burst,interleave"] {
+            assert!(text.parse::<Readings>().is_err(), "{text}");
+        }
+    }
+}
