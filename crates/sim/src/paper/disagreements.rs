@@ -24,13 +24,13 @@ const READ: &str = "Zhang is read in one way for all its figures: `block`, `burs
 
 const PERIODIC_BOOST: &str = "PB is not the first on WL5. A boosted process has 1 ms, 0.2 of it for the switch, and \
     spins until the next millisecond where a process that blocks leaves its CPU after 0.2 ms. What a process of WL5 \
-    does between two waits is shorter than that: an exchange takes less than half a millisecond. With messages and \
-    spins four times as long and all else as it is, PB is first: `sim cluster --workload WL5 --load 0.8 --execution-s \
-    2 --runs 2 --readings block,clocks,rows --exchanges 8 --latency-us 740 --spin-us 801` has 9.7 s under PB, 10.6 \
-    under SB and 20.9 under GS, and with `--latency-us 185 --spin-us 200` 27.1, 14.9 and 20.3. So what the paper's \
-    simulator exchanges without a wait is coarser than a message of 185 us. `burst` goes that way, and with 16 to 32 \
-    exchanges and `front` PB and SB meet (`--readings block,burst,clocks,front,rows,yield-once --exchanges 32`, WL5 at \
-    0.8: PB 3.5 s, SB 3.6). But then SB is used up to 0.9, and GS is three times as slow as SB.";
+    does between two waits is shorter than that: an exchange takes less than half a millisecond. With longer messages \
+    PB comes near SB ([simulator.md](simulator.md#what-comes-out)): 13.5 s and 5.8 s with 185 us, 4.5 s and 4.0 s with \
+    1480. With messages in turn and no burst it is the first with messages four times as long: \
+    `sim cluster --workload WL5 --load 0.8 --execution-s 2 --runs 2`, with `--readings block,clocks,rows` and \
+    `--exchanges 8`, has 9.7 s under PB, 10.6 under SB and 20.9 under GS with `--latency-us 740 --spin-us 801`, and \
+    27.1, 14.9 and 20.3 with `--latency-us 185 --spin-us 200`. With 32 exchanges in a burst, `front`, `clocks` and \
+    `rows`, PB and SB meet (WL5 at 0.8: 3.5 and 3.6 s). But then SB is used up to 0.93, and GS is three times as slow.";
 
 const TOO_BAD: &str = "Local does far worse than the paper's. A spinning process keeps its CPU for a quantum of 20 to 40 \
     ms (2.3), and what a process can do before it waits for a neighbour is an iteration's messages. DCS does too, \
@@ -39,8 +39,8 @@ const TOO_BAD: &str = "Local does far worse than the paper's. A spinning process
     4, but DCS-SY is used up to 0.63 on WL7 at a load of 1.2 (the paper: below 0.5) and DCS has a shorter response \
     than GS on WL4.";
 
-const TAB4: &str = "What is farthest off are the rows of the rules that spin, and WL2: it changes by less than the \
-    paper's, since at a load of 0.7 few jobs wait long for a slot even with a level of 2. With one run, 37 signs and \
+const TAB4: &str = "What is farthest off are the rows of the rules that spin, and WL2, which changes by \
+    less than the paper's under SB, DCS-SB, PB and PB-SB. With one run, 37 signs and \
     19 cells within 0.15 came out at a load of 0.8, 38 and 23 at 0.7; with `front` as well 40 and 25 at 0.7, and with \
     `front`, `clocks` and `rows` 39 and 19 at 0.6. SY on WL5 has the paper's sign because of `yield-once`: it grows \
     with the level, since a process that has yielded spins on at a low level, whose quantum is up to 200 ms.";
