@@ -11,11 +11,11 @@ import faults
 MODEL = os.path.join(builds.ROOT, "tests", "parking_model.rs")
 # Nothing loops here, but with fewer barriers there are more orders to try.
 LONGEST_S = 1800
-# What the CPUs do. Who looks whether that was right, and when, is the claim and stays as it is.
-PROTOCOL = re.compile(r"^( *)fn (exchange|demand_on_arrival|post|cpu_now|running|run|stopping|enqueue|park|dispatch|"
-                      r"sort_marked)\(", re.MULTILINE)
+# What the CPUs do. What the task does, and the claims with the moments when they are looked at, stay as they are.
+PROTOCOL = re.compile(r"^( *)fn (exchange|demand_on_arrival|mark|post|cpu_now|running|stopping|enqueue|queue_for|"
+                      r"park|dispatch|empty_box|sort_marked)\(", re.MULTILINE)
 # Rules that the model can do without on purpose are not without them here.
-SWITCHES = re.compile(r"has\(\w+\)")
+SWITCHES = re.compile(r"!?(\w+\.)?has\(\w+\)")
 
 
 class Mutant:
