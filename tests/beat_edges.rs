@@ -248,3 +248,13 @@ fn a_clock_follows_later_ones_by_steps_or_whole_turns_up_to_the_bound() {
         );
     }
 }
+
+#[test]
+fn the_bound_of_a_clock_does_not_wrap_however_long_a_turn_is() {
+    let longest_ns = u64::MAX / u64::from(BEAT_AHEAD_TURNS);
+    for (quantum_ns, turns) in [(longest_ns, 3), (longest_ns + 1, 1)] {
+        let mut clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 0 };
+        assert!(beat_clock_hear(&mut clock, &cosched_policy { quantum_ns, ..BEATS }, 0, 3 * quantum_ns));
+        assert_eq!(clock.ahead_ns, turns * quantum_ns, "a turn takes {quantum_ns} ns");
+    }
+}
