@@ -45,6 +45,10 @@ fn the_gate_closes_at_the_upper_end_of_the_band_and_opens_at_the_lower() {
         (208, 200, 1000, "above_target", "above_target", 0),
         (900, 200, 1000, "above_target", "above_target", 0),
         // Here the latter is more.
+        (389, 400, 1000, "below_target", "below_target", 20),
+        (390, 400, 1000, "below_target", "above_target", 20),
+        (409, 400, 1000, "below_target", "above_target", 1),
+        (410, 400, 1000, "above_target", "above_target", 0),
         (779, 800, 1000, "below_target", "below_target", 20),
         (780, 800, 1000, "below_target", "above_target", 20),
         (819, 800, 1000, "below_target", "above_target", 1),
