@@ -41,7 +41,7 @@ const NAMES: [(Reading, &str); 8] = [
 /// Those that hold, with the two that are numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Readings {
-    held: [bool; NAMES.len()],
+    pub(super) held: [bool; NAMES.len()],
     /// Exchanges of messages in an iteration, from 1 on: how coarse the jobs are (3.2).
     pub exchanges: u32,
     /// For how much of its latency a message keeps the interface of its sender busy (3.1), 0 to 1.
