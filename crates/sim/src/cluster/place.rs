@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_gang_needs_one_row_and_others_do_not() {
-        for (rows, fits) in [(Rows::One, false), (Rows::OneIfFree, true), (Rows::Any, true)] {
+        for (rows, fits) in [(Rows::One, false), (Rows::Any, true)] {
             let in_one_row = rows != Rows::Any;
             let mut slots = Slots::new(4, 2);
             let first = slots.take(3, rows).unwrap();
@@ -106,6 +106,17 @@ mod tests {
             slots.give(&first);
             assert!(slots.take(3, rows).is_some());
         }
+    }
+
+    #[test]
+    fn a_row_is_rather_taken_and_not_waited_for() {
+        let mut slots = Slots::new(2, 2);
+        assert_eq!(slots.take(1, Rows::Any), Some(vec![0]));
+        assert_eq!(slots.clone().take(2, Rows::Any), Some(vec![1, 2]));
+        assert_eq!(slots.take(2, Rows::OneIfFree), Some(vec![1, 3]));
+        slots.give(&[1]);
+        assert_eq!(slots.clone().take(2, Rows::One), None);
+        assert_eq!(slots.take(2, Rows::OneIfFree), Some(vec![1, 2]));
     }
 
     #[test]
