@@ -224,9 +224,11 @@ mod tests {
         see(running);
         gang.place(&policy("dcs"), &mut owners, &jobs, &map);
         assert_eq!(contents(&map), BTreeMap::new(), "dcs has no rows");
-        // Of those that have not run yet, only the ones that were given a row.
+        // Of those that have not run yet, only the ones that were given a row or a name.
+        cgroup("unnamed");
         gang.place(&policy("gang"), &mut owners, &jobs, &map);
-        assert_eq!(contents(&map), BTreeMap::from([(named, 3), (running, hashed("/running"))]));
+        let wanted = [(named, 3), (idle, hashed("everywhere")), (running, hashed("/running"))];
+        assert_eq!(contents(&map), BTreeMap::from(wanted));
         assert!(!gang.is_due());
 
         let late = cgroup("late");
