@@ -12,8 +12,8 @@ flag() {
 }
 flag_is() { [[ $(flag) == "$1" ]]; }
 
-# traced: the flag is set
-traced() { eventually 20 flag_is 15 || fail "the flag is $(flag)"; }
+# traced: the flag is set, a bit for each of six kinds of events
+traced() { eventually 20 flag_is 63 || fail "the flag is $(flag)"; }
 
 # ended CODE PID: the background trace ends with this exit code
 ended() {
