@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: no message is lost on a task that is parked because it polls in vain, and no other task is parked. No boost is
-//! lost either, and a task waits in the queue of its phase.
+//! Claim: no message is lost on a task that is parked because it polls in vain, and no other task is parked. No boost
+//! is lost either, and a task waits in the queue of its phase.
 //!
 //! A model of what goes on between the CPU that parks a task and the CPU where messages for it arrive (bpf/park.bpf.h,
 //! bpf/demand.bpf.h, bpf/queues.bpf.h), with the names of there. Which phase follows on which is not modelled but

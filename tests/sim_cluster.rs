@@ -230,6 +230,11 @@ fn reads(preset: &str, nodes: u32, level: u32, readings: &[Reading], exchanges: 
     Setup { readings: with_exchanges(readings, exchanges), ..setup(preset, nodes, level) }
 }
 
+/// What WL5, a little out of balance, comes to on 16 nodes.
+fn skewed(preset: &str, level: u32, readings: &[Reading], exchanges: u32) -> Outcome {
+    outcome(&Setup { skew: 0.2, ..reads(preset, 16, level, readings, exchanges) }, "WL5")
+}
+
 #[test]
 fn a_block_costs_a_switch_on_an_idle_cpu_too() {
     // One process that reads 100 times: nobody else has its CPU meanwhile.
@@ -266,38 +271,28 @@ fn messages_that_are_there_are_received_though_a_process_comes_late() {
 
 #[test]
 fn a_process_that_yields_once_spins_on_and_one_that_yields_again_does_not() {
-    let response_s = |readings: &[Reading]| {
-        let setup = Setup { skew: 0.2, ..reads("sy", 16, 5, readings, 1) };
-        outcome(&setup, "WL5").response_s
-    };
+    let response_s = |readings: &[Reading]| skewed("sy", 5, readings, 1).response_s;
     let (again, once) = (response_s(&[]), response_s(&[Reading::YieldOnce]));
     assert!(once > 2.0 * again, "{once} {again}");
 }
 
 #[test]
 fn who_comes_to_the_front_runs_at_the_next_millisecond() {
-    let response_s = |readings: &[Reading]| {
-        let setup = Setup { skew: 0.2, ..reads("dcs", 16, 5, readings, 1) };
-        outcome(&setup, "WL5").response_s
-    };
+    let response_s = |readings: &[Reading]| skewed("dcs", 5, readings, 1).response_s;
     let (lower, any) = (response_s(&[]), response_s(&[Reading::Front]));
     assert!(any < 0.5 * lower, "{any} {lower}");
 }
 
 #[test]
 fn a_burst_has_a_boosted_process_do_more_with_its_millisecond() {
-    let response_s = |readings: &[Reading]| {
-        let setup = Setup { skew: 0.2, ..reads("pb", 16, 3, readings, 8) };
-        outcome(&setup, "WL5").response_s
-    };
+    let response_s = |readings: &[Reading]| skewed("pb", 3, readings, 8).response_s;
     let (apart, burst) = (response_s(&[]), response_s(&[Reading::Burst]));
     assert!(burst < 0.8 * apart, "{burst} {apart}");
 }
 
 #[test]
 fn clocks_rows_and_quanta_change_what_they_are_read_as() {
-    let found =
-        |preset: &str, readings: &[Reading]| outcome(&Setup { skew: 0.2, ..reads(preset, 16, 5, readings, 1) }, "WL5");
+    let found = |preset: &str, readings: &[Reading]| skewed(preset, 5, readings, 1);
     for (preset, reading) in [("pb", Reading::Clocks), ("pb", Reading::Rows), ("dcs", Reading::KeepQuantum)] {
         assert!(found(preset, &[reading]) != found(preset, &[]), "{reading:?}");
     }

@@ -35,7 +35,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Args, Debug)]
 pub struct TraceArgs {
     /// What to print: any of arrivals, decisions, switches and turns, with commas between them. The rest costs nothing.
-    /// Turns are those of beat: which job has won one, whether another CPU drew alike, and by how much their clock moved.
+    /// Turns are those of beat: which job has won one, whether another CPU drew alike, and by how much their clock
+    /// moved.
     #[arg(long, value_name = "LIST", default_value = "arrivals,decisions,switches,turns")]
     pub events: Wanted,
 

@@ -224,7 +224,7 @@ mod tests {
         see(running);
         gang.place(&policy("dcs"), &mut owners, &jobs, &map);
         assert_eq!(contents(&map), BTreeMap::new(), "dcs has no rows");
-        // Of those that have not run yet, only the ones that were given a row or a name.
+        // Jobs that have not run yet count only if they were given a row or a name.
         cgroup("unnamed");
         gang.place(&policy("gang"), &mut owners, &jobs, &map);
         let wanted = [(named, 3), (idle, hashed("everywhere")), (running, hashed("/running"))];

@@ -65,8 +65,8 @@ fn start_time(stat: &Stat) -> ProcResult<f64> {
     Ok(booted as f64 + stat.starttime as f64 / ticks_per_second() as f64)
 }
 
-/// Has the allocator save memory rather than time. It maps larger pieces by themselves for good: it would learn from the
-/// kernel's types, which are large, to put them among the small ones, and then could not give back what is between
+/// Has the allocator save memory rather than time. It maps larger pieces by themselves for good: it would learn from
+/// the kernel's types, which are large, to put them among the small ones, and then could not give back what is between
 /// those. And all threads share one heap, as they seldom allocate at once.
 pub fn save_memory() {
     const LARGE_BYTES: i32 = 32 << 10;
@@ -86,8 +86,8 @@ pub fn give_memory_back() {
     unsafe { libc::dl_iterate_phdr(Some(forget_constants), std::ptr::null_mut()) };
 }
 
-/// Drops the pages of the program's segments that can neither be written nor run: they are as the file has them. What is
-/// relocated at the start stands in others.
+/// Drops the pages of the program's segments that can neither be written nor run: they are as the file has them. What
+/// is relocated at the start stands in others.
 unsafe extern "C" fn forget_constants(info: *mut libc::dl_phdr_info, _: usize, _: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the linker hands over a valid description of an object, of which the first is the program.
     let (info, headers) = unsafe { (&*info, std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into())) };
@@ -96,8 +96,8 @@ unsafe extern "C" fn forget_constants(info: *mut libc::dl_phdr_info, _: usize, _
             let start = info.dlpi_addr + header.p_vaddr;
             let within = start % header.p_align;
             let length = (header.p_memsz + within) as usize;
-            // SAFETY: nothing but the file is mapped there, and whoever reads it meanwhile has it mapped again. An error
-            // leaves it as it is.
+            // SAFETY: nothing but the file is mapped there, and whoever reads it meanwhile has it mapped again. An
+            // error leaves it as it is.
             unsafe { libc::madvise((start - within) as *mut libc::c_void, length, libc::MADV_DONTNEED) };
         }
     }

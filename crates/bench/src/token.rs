@@ -90,8 +90,8 @@ struct Part {
     record: Option<Record>,
 }
 
-/// Passes tokens with each peer, or each set of them, in a thread for each, of which this is one. So a job of one thread
-/// is a process of one, and no task is there that is not counted.
+/// Passes tokens with each peer, or each set of them, in a thread for each, of which this is one. So a job of one
+/// thread is a process of one, and no task is there that is not counted.
 fn in_threads<P: Send>(
     mut peers: Vec<P>,
     bounds: Bounds,

@@ -8,6 +8,7 @@
 //! | [`node`], [`local`] | a CPU, and who is next on it: SVR4, round robin, feedback queue, fair order |
 //! | [`network`], [`jobs`] | how messages get about; what the processes of a job do |
 //! | [`policy`] | how a process waits, by the rules of `policies/` |
+//! | [`readings`] | lists of how a paper is read |
 //!
 //! | a model | |
 //! |---|---|
@@ -48,6 +49,7 @@ pub mod paper;
 pub mod policy;
 mod progress;
 pub mod random;
+mod readings;
 pub mod replay;
 mod report;
 pub mod scale;

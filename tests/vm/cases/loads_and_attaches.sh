@@ -22,7 +22,8 @@ attached=$(jq '.hooks.attached | length' "$tmp/status")
 (( attached > 0 )) || fail "no hooks"
 is "$(observing)" "$attached" "links of hooks:"
 is "$(jq .pid "$tmp/status")" "$loader" "status names process"
-scx_cosched status | grep "hooks .* $attached attached, .* of RDMA idle; missing: none" >/dev/null || fail "$(scx_cosched status)"
+scx_cosched status | grep "hooks .* $attached attached, .* of RDMA idle; missing: none" >/dev/null ||
+	fail "$(scx_cosched status)"
 
 # The kernel gives up at a million, and whoever starts the scheduler waits for each.
 verified=$(sed -n 's/^verified_insns:[[:space:]]*//p' /proc/"$loader"/fdinfo/* | sort -n | tail -1)

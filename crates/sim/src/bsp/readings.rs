@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Setup;
+use crate::readings;
 
 /// A reading that holds or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub enum Reading {
     RoundTrip,
 }
 
+/// In the order of [`Reading`].
 const NAMES: [(Reading, &str); 2] = [(Reading::Tick, "tick"), (Reading::RoundTrip, "round-trip")];
 
 /// Those that hold.
@@ -52,21 +54,13 @@ impl FromStr for Readings {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut readings = Readings::NONE;
-        for word in text.split(',').filter(|_| text != "none") {
-            let known = NAMES.map(|(_, name)| name).join(", ");
-            let found = NAMES.iter().find(|(_, name)| *name == word);
-            let (reading, _) = found.ok_or_else(|| format!("unknown reading '{word}' (known: {known}; or none)"))?;
-            readings.held[*reading as usize] = true;
-        }
-        Ok(readings)
+        readings::parse(&NAMES, text).map(|held| Readings { held })
     }
 }
 
 impl fmt::Display for Readings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let held: Vec<&str> = NAMES.iter().filter(|(reading, _)| self.has(*reading)).map(|(_, name)| *name).collect();
-        f.pad(&if held.is_empty() { "none".into() } else { held.join(",") })
+        f.pad(&readings::list(&NAMES, &self.held))
     }
 }
 

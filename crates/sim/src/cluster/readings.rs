@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::readings;
+
 /// A reading that holds or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
@@ -27,6 +29,7 @@ pub enum Reading {
     YieldOnce,
 }
 
+/// In the order of [`Reading`].
 const NAMES: [(Reading, &str); 8] = [
     (Reading::Block, "block"),
     (Reading::Burst, "burst"),
@@ -71,13 +74,7 @@ impl FromStr for Readings {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut readings = Readings::NONE;
-        for word in text.split(',').filter(|_| text != "none") {
-            let known = NAMES.map(|(_, name)| name).join(", ");
-            let found = NAMES.iter().find(|(_, name)| *name == word);
-            let (reading, _) = found.ok_or_else(|| format!("unknown reading '{word}' (known: {known}; or none)"))?;
-            readings = readings.with(*reading);
-        }
+        let readings = Readings { held: readings::parse(&NAMES, text)?, ..Readings::NONE };
         if readings.has(Reading::Burst) && readings.has(Reading::Interleave) {
             return Err("'burst' and 'interleave' are two readings of the same words (leave one out)".into());
         }
@@ -87,8 +84,7 @@ impl FromStr for Readings {
 
 impl fmt::Display for Readings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let held: Vec<&str> = NAMES.iter().filter(|(reading, _)| self.has(*reading)).map(|(_, name)| *name).collect();
-        f.pad(&if held.is_empty() { "none".into() } else { held.join(",") })
+        f.pad(&readings::list(&NAMES, &self.held))
     }
 }
 

@@ -17,9 +17,9 @@ const READINGS: &str = "Both [readings](#dusseau-readings) count here. With neit
     12.";
 
 const READ: &str = "Zhang is read in one way for all its figures: `block`, `burst` and `yield-once`, 4 exchanges in an \
-    iteration, an interface that is busy for the whole latency, a load of 0.7. [simulator.md](simulator.md#readings-of-zhang) \
-    says what each reading is, where the paper has it, and what each does. Before, all messages were exchanged in \
-    turn, 8 times in an iteration, with yields after each spin and a load of 0.8. Then the largest utilization was \
+    iteration, an interface that is busy for the whole latency, a load of 0.7. \
+    [simulator.md](simulator.md#readings-of-zhang) says what each reading is, where the paper has it, and what each \
+    does. Before, all messages were exchanged in turn, 8 times in an iteration, with yields after each spin and a load of 0.8. Then the largest utilization was \
     0.59 under PB, 0.57 under SY and 0.56 under DCS-SY.";
 
 const PERIODIC_BOOST: &str = "PB is not the first on WL5. A boosted process has 1 ms, 0.2 of it for the switch, and \
@@ -32,8 +32,8 @@ const PERIODIC_BOOST: &str = "PB is not the first on WL5. A boosted process has 
     27.1, 14.9 and 20.3 with `--latency-us 185 --spin-us 200`. With 32 exchanges in a burst, `front`, `clocks` and \
     `rows`, PB and SB meet (WL5 at 0.8: 3.5 and 3.6 s). But then SB is used up to 0.93, and GS is three times as slow.";
 
-const TOO_BAD: &str = "Local does far worse than the paper's. A spinning process keeps its CPU for a quantum of 20 to 40 \
-    ms (2.3), and what a process can do before it waits for a neighbour is an iteration's messages. DCS does too, \
+const TOO_BAD: &str = "Local does far worse than the paper's. A spinning process keeps its CPU for a quantum of 20 to \
+    40 ms (2.3), and what a process can do before it waits for a neighbour is an iteration's messages. DCS does too, \
     because an interrupt puts a receiver first in the queue, and it runs when the quantum of a spinning process of the \
     highest level is over. With `front` it runs at the next millisecond. Then DCS comes nearer to the paper in Table \
     4, but DCS-SY is used up to 0.63 on WL7 at a load of 1.2 (the paper: below 0.5) and DCS has a shorter response \
