@@ -64,6 +64,8 @@ const SHARED: &[Row] = &[
     ("latency-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
     ("overhead-us", &["0", "-0.5", "1000000.5", "NaN", "inf", ""], "it takes a number of us from 0.05 to 1000000"),
     ("switch-us", &["0", "-0.5", "1000000.5", "NaN", "inf", ""], "it takes a number of us from 0.05 to 1000000"),
+    ("prefetch", &["9", "-1", "1.5", ""], "it takes a whole number from 0 to 8"),
+    ("demands", &["none", "", "All"], "possible values: all, exchange, meeting"),
     ("loss", &["-0.5", "50.5", "NaN", "inf", "1%", ""], "it takes a number of % from 0 to 50"),
     ("resend-ms", &["0", "60000.5", "-1", "NaN", "inf", ""], "it takes a number of ms from 0.01 to 60000"),
     ("mistuned-every", &["1", "65537", "-1", "1.5", ""], "it takes a whole number from 2 to 65536"),
@@ -191,6 +193,10 @@ fn flags_of_shared_that_do_not_go_together_are_refused() {
     refuses(&["--clock-skew-ms", "5"], &["--clock-skew-ms: only gang and beat look at the clock", "--policy gang"]);
     refuses(&["--clock-drift-ppm", "5"], &["--clock-drift-ppm: only gang and beat look at the clock", "--policy gang"]);
     refuses(&["--beat-without", "clock"], &["--beat-without: these are pieces of beat", "--policy beat"]);
+    refuses(&["--prefetch", "2", "--policy", "pb"], &["--prefetch: no arrival of a message is a demand", "dcs-sb"]);
+    let meeting = ["--demands", "meeting", "--pattern", "meeting", "--policy", "beat"];
+    refuses(&meeting, &["--demands: no arrival of a message is a demand under 'beat'", "dcs-sb"]);
+    refuses(&["--demands", "meeting"], &["--demands: all messages are alike in this pattern", "--pattern meeting"]);
     refuses(&["--mistuned-every", "9"], &["--mistuned-every: no node is mistuned", "--mistuned"]);
     refuses(&["--least-nodes", "65"], &["--least-nodes: there are 64 nodes", "at most so many"]);
     refuses(&["--least-nodes", "6", "--pattern", "token"], &["--least-nodes: an odd number", "--pattern ring"]);

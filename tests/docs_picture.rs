@@ -9,6 +9,7 @@ use std::fmt::Write;
 use common::docs::is_committed;
 use cosched_rules::costs;
 use cosched_rules::presets;
+use cosched_sim::shared::messages::Messages;
 use cosched_sim::shared::program::{Pattern, Program, Receiver};
 use cosched_sim::shared::slices::{Slice, slices};
 use cosched_sim::shared::uneven::Uneven;
@@ -47,6 +48,7 @@ fn setup(preset: &str) -> Setup {
         },
         faults: Faults { loss: 0.0, resend_ns: 200 * MS, skew_ns: 0 },
         uneven: Uneven::default(),
+        messages: Messages::default(),
         tick_ns: 4 * MS,
         aligned: false,
         warmup_ns: WARMUP,

@@ -47,6 +47,10 @@ fn coscheduling_is_all_jobs_in_turn_and_a_switch_each_half_second() {
     // 3 jobs of 2000 iterations of 120 us: 720 ms, so two turns.
     let outcome = run(&setup(Pattern::Barrier, 4, 3, 2000, WaitRule::Fixed));
     assert_eq!(outcome.ideal_ns, 3 * 2000 * 120 * US + 2 * 50 * US);
+    let wanted = [600_000.0, 0.0, 120_000.0, 100.0, 0.0].map(|us| us / 720_100.0);
+    for (found, wanted) in outcome.ideal.parts().into_iter().zip(wanted) {
+        assert!((found - wanted).abs() < 1e-12, "{:?}", outcome.ideal);
+    }
 }
 
 #[test]
@@ -92,8 +96,10 @@ fn every_scheduler_ends_the_same_work_and_time_adds_up() {
                 (setup.scheduler, setup.wakeup, setup.program.imbalance_ns) = (scheduler, wakeup, 50 * US);
                 let outcome = run(&setup);
                 let found = outcome.breakdown;
-                let sum = found.compute + found.communicate + found.synchronize + found.switch + found.idle;
-                assert!((sum - 1.0).abs() < 1e-9, "{scheduler:?} {wait}: {found:?}");
+                for breakdown in [found, outcome.ideal] {
+                    let sum: f64 = breakdown.parts().iter().sum();
+                    assert!((sum - 1.0).abs() < 1e-9, "{scheduler:?} {wait}: {breakdown:?}");
+                }
                 // What was computed is the work of all: g in the mean, and c before each of five events.
                 let computed_ns = found.compute * outcome.local_ns as f64;
                 let work_ns = 3.0 * 200.0 * (100.0 + 5.0 * 8.0) * 1000.0;
@@ -173,8 +179,10 @@ fn the_program_prints_what_it_promises_and_the_same_again() {
         assert!(first[key].as_f64().is_some_and(|value| value > 0.0), "{key}: {first}");
     }
     let parts = ["compute", "communicate", "synchronize", "switch", "idle"];
-    let sum: f64 = parts.iter().map(|part| first["breakdown"][part].as_f64().expect("a share")).sum();
-    assert!((sum - 1.0).abs() < 1e-9);
+    for breakdown in ["breakdown", "ideal_breakdown"] {
+        let sum: f64 = parts.iter().map(|part| first[breakdown][part].as_f64().expect("a share")).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{first}");
+    }
     let mut second = json(&args);
     for view in [&mut first, &mut second] {
         view.as_object_mut().unwrap().remove("events_per_s");

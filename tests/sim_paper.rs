@@ -52,7 +52,9 @@ fn a_sample_of_the_stored_figures_comes_out_the_same_again() {
     let sample = ["thesis-3-2", "thesis-3-4", "thesis-3-5", "dusseau-5"];
     let (dir, stored) = (tempfile::tempdir().unwrap(), Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reproduction"));
     paper(dir.path(), &[&sample[..], &["--runs", "2", "--iterations", "1000"]].concat());
-    for name in sample.iter().flat_map(|name| [format!("{name}.json"), format!("{name}.svg")]) {
+    paper(dir.path(), &["dusseau-2", "--runs", "3", "--iterations", "100000"]);
+    let files = sample.iter().flat_map(|name| [format!("{name}.json"), format!("{name}.svg")]);
+    for name in files.chain(["dusseau-2.json".into(), "dusseau-2-time.svg".into()]) {
         assert!(read(dir.path(), &name) == read(&stored, &name), "{name} is not what is made today");
     }
 }
@@ -60,6 +62,7 @@ fn a_sample_of_the_stored_figures_comes_out_the_same_again() {
 #[test]
 fn a_table_has_the_papers_numbers_in_their_places_and_comes_out_the_same_again() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // No job may have more iterations, so all have five, and the interval has no say.
     let args = ["dusseau-4", "--runs", "2", "--iterations", "5"];
     paper(first.path(), &args);
     paper(second.path(), &args);
@@ -69,6 +72,7 @@ fn a_table_has_the_papers_numbers_in_their_places_and_comes_out_the_same_again()
     }
     let figure: Figure = serde_json::from_str(&read(first.path(), "dusseau-4.json")).unwrap();
     assert_eq!((figure.series.len(), figure.errors().len()), (12, 72));
+    assert!(figure.series.iter().flat_map(|series| &series.points).all(|point| point.iterations == Some(5)));
     // The largest of NEWS is that of CS 200, L 10.
     let news =
         figure.series.iter().find(|series| series.panel == "NEWS" && series.name == "CS 200 us, L 10 us").unwrap();
@@ -93,6 +97,32 @@ fn readings_are_held_against_the_paper_in_the_column_in_which_all_hold() {
 }
 
 #[test]
+fn bars_have_all_parts_of_the_time_and_are_on_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, page) = (dir.path().join("figures"), dir.path().join("page.md"));
+    paper(&out, &["dusseau-2", "dusseau-10", "--runs", "1", "--iterations", "3"]);
+    for name in ["dusseau-2", "dusseau-10"] {
+        let figure: Figure = serde_json::from_str(&read(&out, &format!("{name}.json"))).unwrap();
+        assert_eq!(figure.bars.len(), 3 * 6 * 6, "{name}");
+        for bar in &figure.bars {
+            let sum: f64 = bar.points.iter().map(|point| point.y).sum();
+            assert!((sum - 1.0).abs() < 1e-9, "{name} {}: {bar:?}", bar.panel);
+            let [_, communicating, ..] = &bar.points[..] else { panic!("{bar:?}") };
+            assert_eq!(communicating.y == 0.0, bar.panel == "BARRIER", "{name}: who reads communicates: {bar:?}");
+        }
+        assert!(read(&out, &format!("{name}-time.svg")).contains("context-switching"));
+        assert_eq!(png_size(&fs::read(out.join(format!("{name}-time.png"))).unwrap()), (1500, 600));
+    }
+    assert!(!out.join("dusseau-2.svg").exists(), "it has no curves");
+    paper(&out, &["--page", page.to_str().unwrap()]);
+    let text = read(dir.path(), "page.md");
+    for wanted in ["(figures/dusseau-2-time.svg)", "| % of the time | | computing |", "g 500 ms, v 2 g"] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    assert!(text.contains("Jobs have up to 3 iterations. Of 108 intervals 0 are within 2%"), "{text}");
+}
+
+#[test]
 fn the_page_has_every_figure_that_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let (out, page) = (dir.path().join("figures"), dir.path().join("page.md"));
@@ -111,7 +141,8 @@ fn the_page_has_every_figure_that_is_there() {
 
 #[test]
 fn errors_and_fields_of_the_csv_are_right() {
-    let point = |x, y, paper| Point { x, column: Some("a, b".into()), y, ci90: Some(0.5), paper };
+    let point =
+        |x, y, paper| Point { x, column: Some("a, b".into()), y, ci90: Some(0.5), paper, iterations: Some(500) };
     let axis = |label: &str| Axis { label: label.into(), log: false };
     let points = vec![point(0.0, 1.5, Some(2.0)), point(1.0, 3.0, None)];
     let figure = Figure {
@@ -119,13 +150,15 @@ fn errors_and_fields_of_the_csv_are_right() {
         title: "y".into(),
         x: axis("x"),
         y: axis("y"),
-        series: vec![Series { panel: String::new(), name: "s".into(), points }],
+        series: vec![Series { panel: String::new(), name: "s".into(), points: points.clone() }],
+        bars: vec![Series { panel: "p".into(), name: "b".into(), points: points[1..].to_vec() }],
         claims: vec![Claim::at_most("less \"than\" that", 2.0, 3.0)],
         made: String::new(),
     };
     assert_eq!(figure.errors(), [0.25]);
-    let wanted = "kind,panel,name,x,column,ours,ci90,paper,sense,error\npoint,,s,0,\"a, b\",1.5,0.5,2,about,-0.25\n\
-                  point,,s,1,\"a, b\",3,0.5,,,\nclaim,,\"less \"\"than\"\" that\",,,3,,2,at-most,0.5\n";
+    let wanted = "kind,panel,name,x,column,ours,ci90,paper,sense,error,iterations\npoint,,s,0,\"a, b\",1.5,0.5,2,about,-0.25,500\n\
+         point,,s,1,\"a, b\",3,0.5,,,,500\npart,p,b,1,\"a, b\",3,0.5,,,,500\n\
+         claim,,\"less \"\"than\"\" that\",,,3,,2,at-most,0.5,\n";
     assert_eq!(figure.csv(), wanted);
     let json: Value = serde_json::to_value(&figure).unwrap();
     assert_eq!(serde_json::from_value::<Figure>(json).unwrap(), figure);

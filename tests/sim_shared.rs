@@ -6,6 +6,7 @@ use common::scx_cosched;
 use cosched_rules::costs;
 use cosched_rules::intf::cosched_policy;
 use cosched_rules::presets;
+use cosched_sim::shared::messages::{Demands, Messages};
 use cosched_sim::shared::program::{Pattern, Program, Receiver};
 use cosched_sim::shared::uneven::{Piece, Uneven};
 use cosched_sim::shared::{Costs, Faults, Outcome, Setup, alone_per_s, simulate};
@@ -36,6 +37,7 @@ fn setup(name: &str, pattern: Pattern, receiver: Receiver, nodes: u32, tasks: (u
         costs: Costs { latency_ns: 5 * US, overhead_ns: 20 * US, switch_ns: 60 * US, idle_switch_ns: 150 * US },
         faults: Faults { loss: 0.0, resend_ns: 200 * MS, skew_ns: 0 },
         uneven: Uneven::default(),
+        messages: Messages::default(),
         tick_ns: 4 * MS,
         aligned: true,
         warmup_ns: 500 * MS,
@@ -268,6 +270,90 @@ fn one_seed_makes_one_outcome() {
     }
 }
 
+/// Of the first job: computing, spinning for neighbours, spinning in a meeting, switching, in the queue, off the CPU.
+fn time(setup: &Setup) -> [f64; 6] {
+    simulate(setup, 1).jobs[0].time.parts()
+}
+
+#[track_caller]
+fn goes_to(setup: &Setup, wanted: [f64; 6]) {
+    let found = time(setup);
+    let is_close = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 0.01);
+    assert!(is_close, "{found:?} for {wanted:?}");
+}
+
+#[test]
+fn time_goes_to_what_can_be_reckoned() {
+    // A round trip of 90 us has 4 times 20 us of two CPUs.
+    goes_to(&pair("local", Receiver::Spin, (1, 0)), [40.0 / 90.0, 50.0 / 90.0, 0.0, 0.0, 0.0, 0.0]);
+    // And of one that wakes each time, 150 us to switch to it.
+    goes_to(&pair("local", Receiver::Block, (1, 0)), [40.0 / 390.0, 0.0, 0.0, 150.0 / 390.0, 0.0, 200.0 / 390.0]);
+    // Who meets waits for the messages of four rounds, and before that for its neighbours'.
+    let meet = setup("local", Pattern::Meeting, Receiver::Spin, 16, (1, 0));
+    let all_us = 2000.0 + 12.0 * 20.0 + 5.0 * 5.0;
+    goes_to(&meet, [(all_us - 25.0) / all_us, 5.0 / all_us, 20.0 / all_us, 0.0, 0.0, 0.0]);
+    // Four others are in the way.
+    let [.., queue, _] = time(&Setup { length_ns: 8000 * MS, ..pair("local", Receiver::Spin, (1, 4)) });
+    close(queue, 0.8, 0.02);
+}
+
+#[test]
+fn time_adds_up_to_the_whole_under_every_preset() {
+    let stays = Uneven { stay_ns: 300 * MS, nodes_least: 2, ..Uneven::default() };
+    for preset in presets::all().keys() {
+        for receiver in [Receiver::Spin, Receiver::Block] {
+            let meet = setup(preset, Pattern::Meeting, receiver, 4, (2, 1));
+            let comes_and_goes = Setup { uneven: stays.clone(), ..meet.clone() };
+            for setup in [Setup { cpus: 2, ranks: 2, ..meet.clone() }, comes_and_goes, meet] {
+                for job in simulate(&setup, 3).jobs {
+                    let sum: f64 = job.time.parts().iter().sum();
+                    assert!((sum - 1.0).abs() < 1e-9, "{preset} {receiver:?}: {:?}", job.time);
+                    // And what is charged to it is when it has a CPU, switches included.
+                    let [compute, communicate, synchronize, switch, ..] = job.time.parts();
+                    let runs = compute + communicate + synchronize + switch;
+                    let is_here = setup.uneven.stay_ns == 0;
+                    assert!(!is_here || (runs - job.cpu_share).abs() < 0.002, "{preset} {receiver:?}: {job:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn who_is_asked_for_ahead_runs_where_messages_are_demands() {
+    let with = |name: &str, prefetch: u32| {
+        let ring = setup(name, Pattern::Ring, Receiver::Spin, 16, (2, 1));
+        simulate(&Setup { messages: Messages { prefetch, ..Messages::default() }, ..ring }, 1)
+    };
+    for name in ["dcs", "dcs-sb"] {
+        let (none, two) = (with(name, 0), with(name, 2));
+        let [sent, granted] = two.prefetches_per_s;
+        assert!(none.prefetches_per_s == [0.0; 2] && sent > granted && granted > 0.0, "{name}: {two:?}");
+        // Each of two processes on a node has two neighbours, and a slice of 20 ms at the least.
+        assert!(sent <= 2.0 * 2.0 * 50.0, "{name}: {sent}");
+        assert_ne!(none.jobs, two.jobs);
+        assert_eq!(with(name, 8), two, "{name}: nobody has more correspondents");
+    }
+    assert_eq!(with("local", 2), with("local", 0));
+}
+
+#[test]
+fn messages_that_are_no_demand_boost_nobody_and_wake_all() {
+    let with = |pattern, receiver, demands| {
+        let all = setup("dcs", pattern, receiver, 16, (2, 0));
+        simulate(&Setup { messages: Messages { demands, ..Messages::default() }, ..all }, 1)
+    };
+    for receiver in [Receiver::Spin, Receiver::Block] {
+        let silent = with(Pattern::Ring, receiver, Demands::Meeting);
+        assert!(silent.boosts_per_s == 0.0 && rate(&silent) > 0.0, "{receiver:?}: {silent:?}");
+        assert_eq!(with(Pattern::Ring, receiver, Demands::Exchange), with(Pattern::Ring, receiver, Demands::All));
+        let [all, exchange, meeting] =
+            [Demands::All, Demands::Exchange, Demands::Meeting].map(|which| with(Pattern::Meeting, receiver, which));
+        assert!(exchange.boosts_per_s > 0.0 && meeting.boosts_per_s > 0.0, "{receiver:?}");
+        assert!(exchange != all && meeting != all && exchange != meeting, "{receiver:?}");
+    }
+}
+
 #[test]
 fn prints_what_it_says_it_prints() {
     let args = ["sim", "shared", "--nodes", "4", "--seconds", "0.5", "--competitors", "1", "--runs", "2", "--json"];
@@ -280,6 +366,12 @@ fn prints_what_it_says_it_prints() {
     assert!(json.get("cpus").is_none(), "{json}");
     let several: Value = serde_json::from_slice(&scx_cosched(&[&args[..], &["--cpus", "2"]].concat()).stdout).unwrap();
     assert!(several["cpus"]["each"] == 2 && several["cpus"]["moves_per_s"].is_number(), "{several}");
+    let parts = ["compute", "communicate", "synchronize", "switch", "queue", "off"];
+    let sum: f64 = parts.iter().map(|part| json["time"][part].as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9 && json.get("prefetches").is_none(), "{json}");
+    let ahead: Value =
+        serde_json::from_slice(&scx_cosched(&[&args[..], &["--prefetch", "2"]].concat()).stdout).unwrap();
+    assert!(ahead["prefetches"]["sent_per_s"].as_f64() > ahead["prefetches"]["granted_per_s"].as_f64(), "{ahead}");
     let text = scx_cosched(&args[..args.len() - 1]);
     assert!(
         String::from_utf8_lossy(&text.stdout).starts_with("dcs-sb: 2 jobs and 1 competitors on 4 nodes\nslowdown: ")

@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::engine::{self, Queue};
 use super::jobs::Program;
 use super::local::{Fair, Feedback, LocalScheduler, Svr4};
-use super::node::USES;
+use super::node::{USES, Use};
 use super::policy::{Costs, WaitRule};
 use model::{Bsp, Event, LANES};
 pub use readings::{Reading, Readings};
@@ -92,9 +92,25 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    fn of(used_ns: [u64; USES]) -> Breakdown {
-        let sum = used_ns.iter().sum::<u64>().max(1) as f64;
-        let [compute, communicate, synchronize, switch, idle] = used_ns.map(|ns| ns as f64 / sum);
+    /// Of CPUs that were there for `cpu_ns`, all together.
+    fn of(used_ns: [u64; USES], cpu_ns: u64) -> Breakdown {
+        Breakdown::from(used_ns.map(|ns| ns as f64 / cpu_ns.max(1) as f64))
+    }
+
+    /// The parts, in the order of [`Use`](crate::node::Use).
+    pub fn parts(&self) -> [f64; USES] {
+        [self.compute, self.communicate, self.synchronize, self.switch, self.idle]
+    }
+
+    /// The mean of several.
+    pub fn mean<'a>(all: impl Iterator<Item = &'a Breakdown> + Clone) -> Breakdown {
+        let count = all.clone().count().max(1) as f64;
+        Breakdown::from(std::array::from_fn(|part| all.clone().map(|it| it.parts()[part]).sum::<f64>() / count))
+    }
+}
+
+impl From<[f64; USES]> for Breakdown {
+    fn from([compute, communicate, synchronize, switch, idle]: [f64; USES]) -> Breakdown {
         Breakdown { compute, communicate, synchronize, switch, idle }
     }
 }
@@ -108,6 +124,8 @@ pub struct Outcome {
     pub ideal_ns: u64,
     /// Of local scheduling.
     pub breakdown: Breakdown,
+    /// Of ideal coscheduling.
+    pub ideal: Breakdown,
     /// The shares of reads, of opening barriers and of closing ones that ended while their process spun; none if there
     /// were none.
     pub successful: [Option<f64>; 3],
@@ -158,28 +176,45 @@ fn simulate_local(setup: &Setup, seed: u64, seen: &mut dyn FnMut(u64, &Event)) -
     }
 }
 
-/// All jobs one after the other, in ns, with how many events that took.
-fn simulate_alone(setup: &Setup, seed: u64) -> (u64, u64) {
+/// Ideal coscheduling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coscheduled {
+    /// How long it takes, in ns.
+    pub ns: u64,
+    /// What the CPUs' time goes to.
+    pub breakdown: Breakdown,
+    events: u64,
+}
+
+/// Simulates all jobs one after the other, and adds the switches.
+pub fn coschedule(setup: &Setup, seed: u64) -> Coscheduled {
     let alone = Setup { jobs: 1, wait: WaitRule::Busy, has_clocks: false, ..setup.clone() };
     let local = Svr4::round_robin(1, COSCHEDULING_QUANTUM_NS);
-    // Each has the random numbers of its place among all, and does not pay for being loaded once.
-    let job = |job| simulate_with(&alone, job, seed, &local, &mut |_, _| {});
-    (0..setup.jobs)
-        .map(job)
-        .fold((0, 0), |(ns, events), one| (ns + one.done_ns - setup.costs.switch_ns, events + one.events))
+    let (mut alone_ns, mut used_ns, mut events) = (0, [0; USES], 0);
+    for job in 0..setup.jobs {
+        // Each has the random numbers of its place among all, and does not pay for being loaded once.
+        let one = simulate_with(&alone, job, seed, &local, &mut |_, _| {});
+        alone_ns += one.done_ns - setup.costs.switch_ns;
+        used_ns.iter_mut().zip(one.used_ns).for_each(|(sum, used)| *sum += used);
+        events += one.events;
+    }
+    let (switches, nodes) = (alone_ns / COSCHEDULING_QUANTUM_NS + 1, u64::from(setup.nodes));
+    let ns = alone_ns + switches * setup.costs.switch_ns;
+    used_ns[Use::Switch as usize] = nodes * switches * setup.costs.switch_ns;
+    Coscheduled { ns, breakdown: Breakdown::of(used_ns, nodes * ns), events }
 }
 
 /// Simulates local scheduling and ideal coscheduling of the same work. `seed` decides all that is random; `seen` is
 /// told of each event under local scheduling, with its time in ns: the trace.
 pub fn simulate(setup: &Setup, seed: u64, seen: &mut dyn FnMut(u64, &dyn std::fmt::Debug)) -> Outcome {
     let local = simulate_local(setup, seed, &mut |now_ns, event| seen(now_ns, event));
-    let (alone_ns, alone_events) = simulate_alone(setup, seed);
-    let switches = alone_ns / COSCHEDULING_QUANTUM_NS + 1;
+    let ideal = coschedule(setup, seed);
     Outcome {
         local_ns: local.done_ns,
-        ideal_ns: alone_ns + switches * setup.costs.switch_ns,
-        breakdown: Breakdown::of(local.used_ns),
+        ideal_ns: ideal.ns,
+        breakdown: Breakdown::of(local.used_ns, u64::from(setup.nodes) * local.done_ns),
+        ideal: ideal.breakdown,
         successful: local.successful,
-        events: local.events + alone_events,
+        events: local.events + ideal.events,
     }
 }

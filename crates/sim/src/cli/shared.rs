@@ -4,6 +4,7 @@
 use clap::Args;
 
 use super::{NODES, Runs, TICK};
+use crate::shared::messages::{Demands, MOST_PREFETCHED};
 use crate::shared::uneven::Piece;
 use cosched_rules::range::Range;
 
@@ -11,6 +12,7 @@ const CPUS: Range<u32> = Range::new(1, 64, "a whole number");
 const JOBS: Range<u32> = Range::new(1, 64, "a whole number");
 const EVERY: Range<u32> = Range::new(2, 65_536, "a whole number");
 const COMPETITORS: Range<u32> = Range::new(0, 64, "a whole number");
+const PREFETCH: Range<u32> = Range::new(0, MOST_PREFETCHED, "a whole number");
 const GRAIN: Range<f64> = Range::new(1.0, 1e6, "a number of us");
 const IMBALANCE: Range<f64> = Range::new(0.0, 2.0, "a multiple of the grain");
 const LATENCY: Range<f64> = Range::new(0.0, 1e6, "a number of us");
@@ -127,6 +129,15 @@ pub struct SharedArgs {
     /// W, to wake a process and switch to it, in us, 0.05 to 1000000.
     #[arg(long, value_name = "US", default_value = "10", value_parser = |s: &str| COST.parse(s), allow_hyphen_values = true)]
     pub switch_us: f64,
+
+    /// How many correspondents of a task are asked for when its slice begins, before there is a message for them, 0 to 8
+    /// (thesis 6.2.3).
+    #[arg(long, value_name = "N", default_value = "0", value_parser = |s: &str| PREFETCH.parse(s), allow_hyphen_values = true)]
+    pub prefetch: u32,
+
+    /// Pattern meeting: which messages are demands to run their receiver (thesis 6.2.5).
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
+    pub demands: Demands,
 
     /// How many messages are lost and sent again, in %, 0 to 50.
     #[arg(long, value_name = "PCT", default_value = "0", value_parser = |s: &str| LOSS.parse(s), allow_hyphen_values = true)]

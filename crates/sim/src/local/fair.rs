@@ -108,6 +108,11 @@ impl Fair {
         task.slice_ns.saturating_sub(task.used_ns)
     }
 
+    /// Whether `slot` has used nothing of its slice.
+    pub fn is_new_slice(&self, slot: Slot) -> bool {
+        self.tasks[slot as usize].used_ns == 0
+    }
+
     /// Whether `slot` was cut short, with enough left of its slice to be worth a switch.
     pub fn has_rest(&self, slot: Slot) -> bool {
         let task = &self.tasks[slot as usize];

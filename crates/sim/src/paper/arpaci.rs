@@ -64,6 +64,7 @@ fn figure(name: &str, title: &str, x: &str, ran: &[Ran], how: &How) -> Figure {
         x: axis(x, true),
         y: axis("slowdown", true),
         series: slowdowns(ran),
+        bars: vec![],
         claims: vec![],
         made: how.made_of_jobs(),
     }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Figures 3, 5, 6 and 8 to 12 of Dusseau 1996: slowdowns by granularity and imbalance. Their bars are not in the text;
-//! what it says of them is.
+//! Figures 2, 3, 5, 6 and 8 to 12 of Dusseau 1996: slowdowns by granularity and imbalance, and what the time goes to.
+//! Their bars are not in the text; what it says of them is.
+
+use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 
 use super::cells::{self, Cell, MACHINE, Ran, bulk_synchronous, slowdowns, worst};
-use super::figure::{Claim, Figure};
+use super::figure::{Claim, Figure, Series};
 use super::{How, axis};
-use crate::bsp::{Scheduler, Setup};
+use crate::bsp::{self, Breakdown, Outcome, Scheduler, Setup};
 use crate::jobs::Pattern;
 use crate::policy::WaitRule;
+use crate::report::run_seed;
 
 /// g, in us.
 const GRANULARITIES: [f64; 6] = [100.0, 400.0, 1_000.0, 5_000.0, 50_000.0, 500_000.0];
@@ -48,6 +51,28 @@ fn graphs(wait: WaitRule, how: &How, change: &dyn Fn(&mut Setup)) -> Vec<Cell> {
 
 fn unchanged(_: &mut Setup) {}
 
+/// NEWS, g up to 1 ms: what others are compared with.
+fn fine_news(wait: WaitRule, how: &How) -> Vec<Cell> {
+    graph("NEWS", Pattern::News, &GRANULARITIES[..3], wait, how, &unchanged)
+}
+
+/// What the time of a cell went to.
+fn local(it: &Ran) -> Breakdown {
+    it.breakdown(|outcome| &outcome.breakdown)
+}
+
+fn local_bars(ran: &[Ran]) -> Vec<Series> {
+    cells::bars(ran.iter().map(|it| (&it.cell, local(it))))
+}
+
+/// How much time some of the cells spend switching, as a share of that under coscheduling: the part of a bar that is as
+/// high as the slowdown. The mean over the cells.
+fn switching(ran: &[Ran], of: impl Fn(&Cell) -> bool) -> f64 {
+    let parts: Vec<f64> =
+        ran.iter().filter(|it| of(&it.cell)).map(|it| local(it).switch * it.slowdown().mean).collect();
+    parts.iter().sum::<f64>() / parts.len().max(1) as f64
+}
+
 /// Nobody comes back first there: processes find together "only ... when the newly unblocked process is the only
 /// runnable process" (7.2).
 fn round_robin(setup: &mut Setup) {
@@ -61,6 +86,7 @@ fn figure(name: &str, title: &str, ran: &[Ran], how: &How) -> Figure {
         x: axis("v / g", false),
         y: axis("slowdown", false),
         series: slowdowns(ran),
+        bars: vec![],
         claims: vec![],
         made: how.made_of_jobs(),
     }
@@ -109,11 +135,60 @@ fn imbalance_of_worst(ran: &[Ran], of: impl Fn(&Cell) -> bool) -> f64 {
     worst.map_or(0.0, |it| imbalance_us(&it.cell))
 }
 
+/// How often a share becomes larger from one cell to the next of those that are alike.
+fn rises(all: &[(Cell, Breakdown)], alike: impl Fn(&Cell) -> String, of: impl Fn(&Breakdown) -> f64) -> f64 {
+    let steps = all.iter().enumerate().filter_map(|(i, (cell, breakdown))| {
+        let next = all[i + 1..].iter().find(|(next, _)| alike(next) == alike(cell))?;
+        Some((of(breakdown), of(&next.1)))
+    });
+    steps.filter(|(this, next)| next > this).count() as f64
+}
+
+/// Where the time goes under coscheduling.
+pub fn figure_2(how: &How) -> Figure {
+    let cells = graphs(WaitRule::Busy, how, &unchanged);
+    let coschedule = |cell: &Cell| {
+        let mut setup = cell.setup.clone();
+        setup.program.iterations = setup.program.iterations.min(cells::FIRST_ITERATIONS);
+        let runs: Vec<_> =
+            (0..how.runs).map(|run| bsp::coschedule(&setup, run_seed(how.seed, run)).breakdown).collect();
+        (cell.clone(), Breakdown::mean(runs.iter()))
+    };
+    let all: Vec<(Cell, Breakdown)> = cells.par_iter().map(coschedule).collect();
+    let made = how.made(&format!("jobs of 10 s or {} iterations", cells::FIRST_ITERATIONS.min(how.iterations)));
+    let mut figure = Figure { made, ..figure("dusseau-2", "where the time goes under coscheduling", &[], how) };
+    figure.bars = cells::bars(all.iter().map(|(cell, breakdown)| (cell, *breakdown)));
+    let busy = all.iter().map(|(_, it)| 1.0 - it.switch - it.idle).fold(1.0, f64::min);
+    let reads: Vec<(Cell, Breakdown)> = all.iter().filter(|(cell, _)| !is(Pattern::Barrier)(cell)).cloned().collect();
+    // From fine to coarse.
+    let by_granularity = |cell: &Cell| format!("{} {}", cell.panel, cell.x);
+    figure.claims = vec![
+        Claim::about("share of switching and idling left out: \"negligible\", the least (3.4)", 1.0, busy),
+        Claim::about(
+            "steps of v, of 90, with which more time goes to synchronizing: \"increases\" (3.4)",
+            90.0,
+            rises(&all, |cell| format!("{} {}", cell.panel, cell.series), |it| it.synchronize),
+        ),
+        Claim::about(
+            "steps of g, of 60 of NEWS and TRANSPOSE, with which communication over computation falls: \"increases\" \
+             as g decreases (3.4)",
+            60.0,
+            rises(&reads, by_granularity, |it| it.compute / it.communicate),
+        ),
+    ];
+    figure
+}
+
 /// Immediate blocking.
 pub fn figure_3(how: &How) -> Figure {
-    let ran = cells::run("dusseau-3", graphs(WaitRule::Immediate, how, &unchanged), how);
-    let mut figure = figure("dusseau-3", "immediate blocking", &ran, how);
+    let ran = cells::run_until_narrow("dusseau-3", graphs(WaitRule::Immediate, how, &unchanged), how);
+    let mut figure = Figure { made: how.made_until_narrow(), ..figure("dusseau-3", "immediate blocking", &ran, how) };
     figure.y.log = true;
+    figure.bars = local_bars(&ran);
+    let of_switch = |pattern: Pattern, finest: bool| {
+        let chosen = |cell: &Cell| is(pattern)(cell) && (granularity_us(cell) < 200.0) == finest;
+        switching(&ran, chosen)
+    };
     figure.claims = vec![
         Claim::about("the largest slowdown: \"nearly 16 times slower\" (5.1)", 16.0, worst(&ran, everywhere)),
         Claim::at_most(
@@ -131,6 +206,21 @@ pub fn figure_3(how: &How) -> Figure {
              (4.1)",
             1.0,
             least(&ran, |cell| granularity_us(cell) < 200.0),
+        ),
+        Claim::about(
+            "computing, switching and idling together, the least: \"no time spent spinning\" (Figure 3)",
+            1.0,
+            ran.iter().map(local).map(|it| it.compute + it.switch + it.idle).fold(1.0, f64::min),
+        ),
+        Claim::at_least(
+            "TRANSPOSE, g = 100 us: time spent switching over that of all g above, \"increase\" (4.1)",
+            1.0,
+            of_switch(Pattern::Transpose, true) / of_switch(Pattern::Transpose, false),
+        ),
+        Claim::at_least(
+            "g = 100 us: time that TRANSPOSE spends switching over that of BARRIER, \"especially sensitive\" (4.1)",
+            1.0,
+            of_switch(Pattern::Transpose, true) / of_switch(Pattern::Barrier, true),
         ),
     ];
     figure
@@ -210,10 +300,10 @@ pub fn figure_8(how: &How) -> Figure {
 
 /// `adaptive-local`.
 pub fn figure_9(how: &How) -> Figure {
-    let of = |name, rule| cells::run(name, graphs(rule, how, &unchanged), how);
-    let (ran, oracle) = (of("dusseau-9", WaitRule::AdaptiveLocal), of("dusseau-9, oracle", WaitRule::Oracle));
-    let fine = |cell: &Cell| is(Pattern::News)(cell) && granularity_us(cell) < 1_500.0;
-    let ratios = ran.iter().zip(&oracle).filter(|(it, _)| fine(&it.cell));
+    let ran = cells::run("dusseau-9", graphs(WaitRule::AdaptiveLocal, how, &unchanged), how);
+    let oracle = cells::run("dusseau-9, oracle", fine_news(WaitRule::Oracle, how), how);
+    let is_fine = |it: &&Ran| is(Pattern::News)(&it.cell) && granularity_us(&it.cell) < 1_500.0;
+    let ratios = ran.iter().filter(is_fine).zip(&oracle);
     let ratio = ratios.map(|(local, oracle)| local.slowdown().mean / oracle.slowdown().mean).fold(0.0, f64::max);
     let mut figure = figure("dusseau-9", "adaptive, from a process's own waits", &ran, how);
     figure.claims = vec![Claim::at_least(
@@ -226,9 +316,22 @@ pub fn figure_9(how: &How) -> Figure {
 
 /// `adaptive-global`.
 pub fn figure_10(how: &How) -> Figure {
-    let ran = cells::run("dusseau-10", graphs(WaitRule::AdaptiveGlobal, how, &unchanged), how);
-    let mut figure = figure("dusseau-10", "adaptive, from what the root of the barriers sees", &ran, how);
+    let ran = cells::run_until_narrow("dusseau-10", graphs(WaitRule::AdaptiveGlobal, how, &unchanged), how);
+    let title = "adaptive, from what the root of the barriers sees";
+    let mut figure = Figure { made: how.made_until_narrow(), ..figure("dusseau-10", title, &ran, how) };
+    figure.bars = local_bars(&ran);
+    let coarse = |cell: &Cell| granularity_us(cell) > 10_000.0 && cell.x >= 1.0;
+    let under = |of: fn(&Outcome) -> &Breakdown| {
+        let chosen = ran.iter().filter(|it| coarse(&it.cell));
+        chosen.map(|it| it.breakdown(of).synchronize).sum::<f64>()
+    };
     figure.claims = vec![
+        Claim::at_most(
+            "g = 50 and 500 ms, v = 1 to 2 g: synchronizing over that under coscheduling: \"spin for only a short \
+             time\" (6.3)",
+            1.0,
+            under(|outcome| &outcome.breakdown) / under(|outcome| &outcome.ideal),
+        ),
         Claim::at_most("the largest slowdown: \"within 35%\" (6.3)", 1.35, worst(&ran, everywhere)),
         Claim::at_most("the same, BARRIER and NEWS alone", 1.35, worst(&ran, in_tables)),
         Claim::at_most("the same, but for v = V = 2 ms", 1.35, worst(&ran, off_v)),
@@ -264,8 +367,8 @@ pub fn figure_11(how: &How) -> Figure {
 
 /// `adaptive-global`, on round-robin schedulers.
 pub fn figure_12(how: &How) -> Figure {
-    let of = |name, change: &dyn Fn(&mut Setup)| cells::run(name, graphs(WaitRule::AdaptiveGlobal, how, change), how);
-    let (ran, svr4) = (of("dusseau-12", &round_robin), of("dusseau-12, svr4", &unchanged));
+    let ran = cells::run("dusseau-12", graphs(WaitRule::AdaptiveGlobal, how, &round_robin), how);
+    let svr4 = cells::run("dusseau-12, svr4", fine_news(WaitRule::AdaptiveGlobal, how), how);
     let ratio = |granularity: f64| {
         let of = |cell: &Cell| is(Pattern::News)(cell) && granularity_us(cell) == granularity;
         worst(&ran, of) / worst(&svr4, of)

@@ -2,7 +2,7 @@
 //! Figures 4 and 13 of Dusseau 1996: the two tables. The rows of TRANSPOSE were held back until they had been
 //! predicted.
 
-use super::cells::{Cell, Machine, bulk_synchronous, run, slowdowns};
+use super::cells::{Cell, Machine, bulk_synchronous, run, run_until_narrow, slowdowns};
 use super::figure::{Axis, Claim, Figure};
 use super::{How, axis};
 use crate::bsp::Readings;
@@ -117,15 +117,16 @@ fn cells(tables: &Tables, how: &How) -> Vec<Cell> {
 }
 
 fn table(name: &str, title: &str, tables: &Tables, how: &How) -> Figure {
-    let ran = run(name, cells(tables, how), how);
+    let ran = run_until_narrow(name, cells(tables, how), how);
     Figure {
         name: name.into(),
         title: title.into(),
         x: axis("", false),
         y: Axis { label: "slowdown".into(), log: true },
         series: slowdowns(&ran),
+        bars: vec![],
         claims: vec![],
-        made: how.made_of_jobs(),
+        made: how.made_until_narrow(),
     }
 }
 
@@ -163,6 +164,7 @@ pub(super) fn readings(how: &How) -> Figure {
         x: axis("", false),
         y: Axis { label: "slowdown".into(), log: true },
         series: slowdowns(&ran),
+        bars: vec![],
         claims: vec![],
         made: how.made_of_jobs(),
     }

@@ -30,12 +30,15 @@ pub struct Point {
     pub ci90: Option<f64>,
     /// What the paper has.
     pub paper: Option<f64>,
+    /// How many iterations each job had, where that goes by the interval.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub iterations: Option<u32>,
 }
 
 impl Point {
     /// A point of a curve.
     pub fn new(x: f64, y: Estimate) -> Point {
-        Point { x, column: None, y: y.mean, ci90: y.ci90, paper: None }
+        Point { x, column: None, y: y.mean, ci90: y.ci90, paper: None, iterations: None }
     }
 
     /// How far this is off, as a share of the paper's number; none if there is none.
@@ -131,6 +134,9 @@ pub struct Figure {
     pub y: Axis,
     /// What is in it.
     pub series: Vec<Series>,
+    /// Bars, each of what the CPUs' time went to, with a column for each part.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub bars: Vec<Series>,
     /// What the paper's text says of it.
     pub claims: Vec<Claim>,
     /// How it was made: seed, runs, lengths.
@@ -146,18 +152,35 @@ impl Figure {
         errors
     }
 
-    /// As CSV: a line for each point and each claim.
+    /// The bars alone, as parts of a whole that are set on each other.
+    pub fn of_bars(&self) -> Figure {
+        let axis = |label: &str| Axis { label: label.into(), log: false };
+        Figure {
+            name: format!("{}-time", self.name),
+            title: format!("{}: the time of the CPUs", self.title),
+            x: axis("g from fine to coarse, and in each v from 0 to 2 g"),
+            y: axis("share of the time"),
+            series: vec![],
+            bars: self.bars.clone(),
+            claims: vec![],
+            made: self.made.clone(),
+        }
+    }
+
+    /// As CSV: a line for each point, each part of a bar and each claim.
     pub fn csv(&self) -> String {
-        let mut csv = String::from("kind,panel,name,x,column,ours,ci90,paper,sense,error\n");
+        let mut csv = String::from("kind,panel,name,x,column,ours,ci90,paper,sense,error,iterations\n");
         let text = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        for series in &self.series {
+        let kinds = [("point", &self.series), ("part", &self.bars)];
+        for (kind, series) in kinds.into_iter().flat_map(|(kind, all)| all.iter().map(move |series| (kind, series))) {
             let (panel, name) = (quoted(&series.panel), quoted(&series.name));
             for point in &series.points {
-                let Point { x, column, y, ci90, paper } = point;
+                let Point { x, column, y, ci90, paper, iterations } = point;
                 let column = quoted(column.as_deref().unwrap_or(""));
                 let (ci90, sense) = (text(*ci90), if paper.is_some() { "about" } else { "" });
-                let (paper, error) = (text(*paper), text(point.error()));
-                let _ = writeln!(csv, "point,{panel},{name},{x},{column},{y},{ci90},{paper},{sense},{error}");
+                let (paper, error, iterations) = (text(*paper), text(point.error()), text(iterations.map(f64::from)));
+                let _ =
+                    writeln!(csv, "{kind},{panel},{name},{x},{column},{y},{ci90},{paper},{sense},{error},{iterations}");
             }
         }
         for claim in &self.claims {
@@ -167,7 +190,7 @@ impl Figure {
                 Sense::AtLeast => "at-least",
             };
             let (what, error) = (quoted(&claim.what), claim.error());
-            let _ = writeln!(csv, "claim,,{what},,,{},,{},{sense},{error}", claim.ours, claim.paper);
+            let _ = writeln!(csv, "claim,,{what},,,{},,{},{sense},{error},", claim.ours, claim.paper);
         }
         csv
     }

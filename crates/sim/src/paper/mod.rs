@@ -30,11 +30,12 @@ use cosched_rules::report::usage;
 type Maker = (&'static str, fn(&How) -> Figure);
 
 /// Every figure.
-const FIGURES: [Maker; 23] = [
+const FIGURES: [Maker; 24] = [
     ("thesis-3-2", |_| thesis::figure_3_2()),
     ("thesis-3-3", |_| thesis::figure_3_3()),
     ("thesis-3-4", thesis::figure_3_4),
     ("thesis-3-5", thesis::figure_3_5),
+    ("dusseau-2", dusseau::figure_2),
     ("dusseau-3", dusseau::figure_3),
     ("dusseau-4", dusseau_tables::figure_4),
     ("dusseau-5", dusseau::figure_5),
@@ -75,6 +76,18 @@ pub struct How {
 impl How {
     fn made(&self, length: &str) -> String {
         format!("{} runs of each point from seed {}, {length}", self.runs, self.seed)
+    }
+
+    /// Of jobs that become longer until the interval is narrow.
+    fn made_until_narrow(&self) -> String {
+        self.made(&format!(
+            "jobs of {} s alone and {} iterations at the least, and then twice as long until the 90% interval is within \
+             {:.0}% of the mean and the mean has moved by no more, or until they take 10 s alone or have {} iterations",
+            cells::FIRST_ALONE_NS / 1e9,
+            cells::FIRST_ITERATIONS,
+            cells::NARROW * 100.0,
+            self.iterations
+        ))
     }
 
     fn made_of_jobs(&self) -> String {
@@ -139,14 +152,19 @@ pub(super) fn asked<'k>(names: &[String], known: &[&'k str], out: &Path, page: O
 /// # Errors
 /// One line, if a file cannot be written.
 pub(super) fn write(figure: &Figure, dir: &Path) -> Result<()> {
-    let files = [
-        ("csv", figure.csv().into_bytes()),
-        ("json", (serde_json::to_string_pretty(figure)? + "\n").into_bytes()),
-        ("svg", plot::svg(figure)?.into_bytes()),
-        ("png", plot::png(figure)?),
+    let mut files = vec![
+        (".csv", figure.csv().into_bytes()),
+        (".json", (serde_json::to_string_pretty(figure)? + "\n").into_bytes()),
     ];
+    if !figure.series.is_empty() {
+        files.extend([(".svg", plot::svg(figure)?.into_bytes()), (".png", plot::png(figure)?)]);
+    }
+    if !figure.bars.is_empty() {
+        let bars = figure.of_bars();
+        files.extend([("-time.svg", plot::svg(&bars)?.into_bytes()), ("-time.png", plot::png(&bars)?)]);
+    }
     for (ending, bytes) in files {
-        let path = dir.join(format!("{}.{ending}", figure.name));
+        let path = dir.join(format!("{}{ending}", figure.name));
         std::fs::write(&path, bytes).with_context(|| format!("--out: {}: it cannot be written", path.display()))?;
     }
     Ok(())

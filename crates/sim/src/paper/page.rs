@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
+use super::cells::NARROW;
 use super::disagreements::disagreements;
-use super::figure::{Claim, Figure, Series, number};
+use super::figure::{Claim, Figure, Point, Series, number};
 
 const HEAD: &str = "# The papers' results, and ours
 
@@ -72,7 +73,10 @@ fn unsigned(share: f64) -> String {
 
 fn section(figure: &Figure, pictures: &str) -> String {
     let Figure { name, title, made, claims, .. } = figure;
-    let mut text = format!("\n## {name}\n\n{title}; {made}.\n\n![{title}]({pictures}/{name}.svg)\n");
+    let mut text = format!("\n## {name}\n\n{title}; {made}.\n");
+    if !figure.series.is_empty() {
+        let _ = writeln!(text, "\n![{title}]({pictures}/{name}.svg)");
+    }
     if !claims.is_empty() {
         text += "\n| what the text says | paper | ours | error |\n|---|---|---|---|\n";
         for claim in claims {
@@ -81,6 +85,8 @@ fn section(figure: &Figure, pictures: &str) -> String {
         }
     }
     text += &cells(&figure.series, !super::OURS.contains(&name.as_str()));
+    text += &lengths(&figure.series);
+    text += &bars(figure, pictures);
     disagreements(name).iter().fold(text, |text, paragraph| text + "\n" + paragraph + "\n")
 }
 
@@ -97,12 +103,64 @@ fn cells(series: &[Series], of_paper: bool) -> String {
     let mut text = format!("\n| {head} | | {} |\n|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
     for Series { panel, name, points } in series {
         let digits = |value: f64| if of_paper { format!("{value:.2}") } else { number(value) };
-        let cell = |y: f64, paper: Option<f64>| match paper {
-            Some(paper) => format!("{} ({})", digits(y), digits(paper)),
-            None => digits(y),
+        let cell = |point: &Point| {
+            let interval = point.iterations.and(point.ci90).map(|ci90| format!(" ± {}", digits(ci90)));
+            let paper = point.paper.map(|paper| format!(" ({})", digits(paper)));
+            digits(point.y) + &interval.unwrap_or_default() + &paper.unwrap_or_default()
         };
-        let cells: Vec<String> = points.iter().map(|point| cell(point.y, point.paper)).collect();
+        let cells: Vec<String> = points.iter().map(cell).collect();
         let _ = writeln!(text, "| {panel} | {name} | {} |", cells.join(" | "));
+    }
+    text
+}
+
+/// How long the jobs were, where that goes by the interval, and what the interval was.
+fn lengths(series: &[Series]) -> String {
+    let points = || series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let all: Vec<(&Series, &Point, u32)> =
+        points().filter_map(|(series, point)| Some((series, point, point.iterations?))).collect();
+    let Some(longest) = all.iter().map(|(.., iterations)| *iterations).max() else { return String::new() };
+    let share = |point: &Point| point.ci90.map_or(f64::INFINITY, |ci90| ci90 / point.y);
+    let narrow = all.iter().filter(|(_, point, _)| share(point) <= NARROW).count();
+    let widest = all.iter().max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
+    let widest = widest.map_or(String::new(), |(series, point, iterations)| {
+        let at = point.column.clone().unwrap_or_else(|| format!("v {} g", point.x));
+        let Series { panel, name, .. } = series;
+        let share = if share(point).is_finite() { unsigned(share(point)) } else { "unknown".into() };
+        format!(" The widest is {share}: {panel}, {name}, {at}, with {iterations} iterations.")
+    });
+    let mut text = format!(
+        "\nJobs have up to {longest} iterations. Of {} intervals {narrow} are within {:.0}% of their mean.{widest}\n",
+        all.len(),
+        NARROW * 100.0
+    );
+    let columns: Vec<&str> = series[0].points.iter().filter_map(|point| point.column.as_deref()).collect();
+    if !columns.is_empty() {
+        let _ =
+            writeln!(text, "\n| iterations | | {} |\n|---|---|{}", columns.join(" | "), "---|".repeat(columns.len()));
+        for Series { panel, name, points } in series {
+            let counts: Vec<String> =
+                points.iter().map(|point| point.iterations.map_or(String::new(), |count| count.to_string())).collect();
+            let _ = writeln!(text, "| {panel} | {name} | {} |", counts.join(" | "));
+        }
+    }
+    text
+}
+
+/// What the time went to: the picture of all bars, and a table of those of the least and the greatest imbalance.
+fn bars(figure: &Figure, pictures: &str) -> String {
+    let Figure { name, bars, .. } = figure;
+    let Some(first) = bars.first() else { return String::new() };
+    let columns: Vec<&str> = first.points.iter().filter_map(|point| point.column.as_deref()).collect();
+    let title = "what the time of the CPUs goes to";
+    let mut text = format!(
+        "\n![{title}]({pictures}/{name}-time.svg)\n\n| % of the time | | {} |\n|---|---|{}\n",
+        columns.join(" | "),
+        "---|".repeat(columns.len())
+    );
+    for bar in bars.iter().filter(|bar| bar.name.ends_with("v 0 g") || bar.name.ends_with("v 2 g")) {
+        let shares: Vec<String> = bar.points.iter().map(|point| format!("{:.1}", point.y * 100.0)).collect();
+        let _ = writeln!(text, "| {} | {} | {} |", bar.panel, bar.name, shares.join(" | "));
     }
     text
 }

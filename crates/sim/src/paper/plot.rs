@@ -10,7 +10,7 @@ use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::element::{Circle, PathElement};
+use plotters::element::{Circle, PathElement, Rectangle};
 use plotters::prelude::{DrawingBackend, SVGBackend};
 use plotters::series::LineSeries;
 use plotters::style::{BLACK, Color, IntoFont, RGBColor, WHITE};
@@ -22,6 +22,8 @@ use super::raster::Raster;
 const HEIGHT: u32 = 600;
 /// Of one graph, two, three.
 const WIDTHS: [u32; 3] = [960, 1200, 1500];
+/// What the key takes above bars, as a share of the whole bars.
+const KEY: f64 = 0.3;
 /// Eight colours that the colour-blind can tell apart (Okabe and Ito 2008).
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
@@ -81,7 +83,8 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> {
 
 /// The graphs that the figure consists of, in their order.
 fn panels(figure: &Figure) -> Vec<&str> {
-    let mut panels: Vec<&str> = figure.series.iter().map(|series| series.panel.as_str()).collect();
+    let all = if figure.series.is_empty() { &figure.bars } else { &figure.series };
+    let mut panels: Vec<&str> = all.iter().map(|series| series.panel.as_str()).collect();
     panels.dedup();
     panels
 }
@@ -97,7 +100,8 @@ fn draw<B: DrawingBackend>(figure: &Figure, area: &DrawingArea<B, Shift>) -> Res
     let area = area.titled(&title, ("sans-serif", 22).into_font()).map_err(|error| failed(&error))?;
     let panels = panels(figure);
     for (panel, area) in panels.iter().zip(area.split_evenly((1, panels.len()))) {
-        draw_panel(figure, panel, &area).map_err(|error| failed(&error))?;
+        let draw = if figure.series.is_empty() { draw_bars } else { draw_panel };
+        draw(figure, panel, &area).map_err(|error| failed(&error))?;
     }
     area.present().map_err(|error| failed(&error))
 }
@@ -117,6 +121,51 @@ fn draw_panel<B: DrawingBackend>(figure: &Figure, panel: &str, area: &DrawingAre
     for (series, colour) in series.zip(COLOURS.iter().cycle()) {
         curve(figure, &mut chart, series, *colour)?;
     }
+    key(&mut chart)
+}
+
+/// Bars side by side, and after each group with one g, which is up to the comma of their names, a gap.
+fn draw_bars<B: DrawingBackend>(figure: &Figure, panel: &str, area: &DrawingArea<B, Shift>) -> Drawn<B> {
+    let bars: Vec<&Series> = figure.bars.iter().filter(|bar| bar.panel == panel).collect();
+    let group = |bar: &Series| bar.name.split(',').next().map(str::to_string);
+    let mut lefts = Vec::new();
+    for (i, bar) in bars.iter().enumerate() {
+        let left: f64 = lefts.last().map_or(0.5, |left| left + 1.0);
+        lefts.push(if i > 0 && group(bars[i - 1]) != group(bar) { left + 1.0 } else { left });
+    }
+    let mut chart = ChartBuilder::on(area)
+        .caption(panel, ("sans-serif", 16).into_font())
+        .margin(12)
+        .x_label_area_size(46)
+        .y_label_area_size(66)
+        .build_cartesian_2d(0.0..lefts.last().map_or(1.0, |left| left + 1.5), 0.0..1.0 + KEY)?;
+    chart
+        .configure_mesh()
+        .disable_mesh()
+        .x_labels(0)
+        .y_labels(10)
+        .y_label_formatter(&|share| if *share > 1.0 { String::new() } else { number(*share) })
+        .x_desc(figure.x.label.as_str())
+        .y_desc(figure.y.label.as_str())
+        .label_style(("sans-serif", 14).into_font())
+        .axis_desc_style(("sans-serif", 14).into_font())
+        .draw()?;
+    let parts = bars.first().map_or(0, |bar| bar.points.len());
+    for (part, colour) in (0..parts).zip(COLOURS.iter().cycle()) {
+        let name = bars[0].points[part].column.clone().unwrap_or_default();
+        let rectangle = |(bar, left): (&&Series, &f64)| {
+            let below: f64 = bar.points[..part].iter().map(|point| point.y).sum();
+            Rectangle::new([(*left, below), (left + 0.9, below + bar.points[part].y)], colour.filled())
+        };
+        chart
+            .draw_series(bars.iter().zip(&lefts).map(rectangle))?
+            .label(name)
+            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 10, y + 5)], colour.filled()));
+    }
+    key(&mut chart)
+}
+
+fn key<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>) -> Drawn<B> {
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperRight)

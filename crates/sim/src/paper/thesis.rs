@@ -49,6 +49,7 @@ pub fn figure_3_2() -> Figure {
         x: states_axis(),
         y: axis("probability", true),
         series,
+        bars: vec![],
         claims: vec![
             Claim::about(
                 "all nodes run one job, at 300 messages per switch: \"several hundred ... about one-half\"",
@@ -77,6 +78,7 @@ pub fn figure_3_3() -> Figure {
         x: states_axis(),
         y: axis("probability", false),
         series: vec![curve("closed form".into(), &states)],
+        bars: vec![],
         claims: vec![
             Claim::about("all nodes run A: \"only about 2% of the time\"", 0.02, a),
             Claim::about("all nodes run B, times as often: \"about three times\"", 3.0, b / a),
@@ -154,6 +156,7 @@ fn dynamic_figure(name: &str, title: &str, slices: &[Slices], how: &How) -> Figu
         x: states_axis(),
         y: axis("share of the time", false),
         series: shown.map(series).collect(),
+        bars: vec![],
         claims: vec![Claim::about("job A's share of the CPU time, where it is farthest from fair", 0.5, worst)],
         made: how.made(&format!("{CYCLES} cycles, a tenth of them before anything is counted")),
     }

@@ -18,6 +18,7 @@ fn figure(name: &str, title: &str, how: &How) -> Figure {
         x: axis("", false),
         y: axis("response, s", true),
         series: vec![],
+        bars: vec![],
         claims: vec![],
         made: made(how),
     }

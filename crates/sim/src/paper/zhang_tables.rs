@@ -32,6 +32,7 @@ fn figure(name: &str, title: &str, how: &How) -> Figure {
         x: axis("", false),
         y: axis("response", false),
         series: vec![],
+        bars: vec![],
         claims: vec![],
         made: format!("{}, which ask for {LOAD} of the nodes", made(how)),
     }

@@ -24,6 +24,7 @@ use self::view::View;
 use super::cli::ReplayArgs;
 use super::progress::progress;
 use super::report::{self, run_seed};
+use super::shared::messages::Messages;
 use super::shared::program::{Pattern, Program, Receiver};
 use super::shared::uneven::Uneven;
 use super::shared::{self, Faults, Outcome, Setup};
@@ -182,6 +183,7 @@ fn cases(summary: &Summary, measured: &Measured, args: &ReplayArgs) -> (Cases, V
             faults: Faults { loss: 0.0, resend_ns: 0, skew_ns: 0 },
             tick_ns,
             uneven: Uneven::default(),
+            messages: Messages::default(),
             aligned: summary.testbed == Testbed::One,
             warmup_ns: WARMUP_NS,
             length_ns: (summary.seconds.min(LONGEST_S) * 1e9) as u64,

@@ -211,6 +211,7 @@ impl View {
             x: Axis { label: "scenario".into(), log: false },
             y: Axis { label: title.into(), log },
             series: schedulers.iter().filter_map(series).collect(),
+            bars: vec![],
             claims: vec![],
             made: self.made.clone(),
         }

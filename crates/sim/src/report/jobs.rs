@@ -30,6 +30,7 @@ struct JobsView {
     local_s: Estimate,
     ideal_s: Estimate,
     breakdown: Breakdown,
+    ideal_breakdown: Breakdown,
     successful_reads: Option<f64>,
     successful_openings: Option<f64>,
     successful_closings: Option<f64>,
@@ -272,7 +273,6 @@ fn continuous_setup(args: &ContinuousArgs) -> Result<Setup> {
 fn jobs_view(setup: &Setup, outcomes: &[Outcome], seconds: f64) -> JobsView {
     let values = |of: &dyn Fn(&Outcome) -> f64| -> Vec<f64> { outcomes.iter().map(of).collect() };
     let estimate = |of: &dyn Fn(&Outcome) -> f64| Estimate::of(&values(of));
-    let mean = |of: &dyn Fn(&Outcome) -> f64| estimate(of).mean;
     let successful = |kind: usize| {
         let shares: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.successful[kind]).collect();
         shares.map(|shares| Estimate::of(&shares).mean)
@@ -284,13 +284,8 @@ fn jobs_view(setup: &Setup, outcomes: &[Outcome], seconds: f64) -> JobsView {
         ci90: slowdown.ci90,
         local_s: estimate(&|outcome| outcome.local_ns as f64 / 1e9),
         ideal_s: estimate(&|outcome| outcome.ideal_ns as f64 / 1e9),
-        breakdown: Breakdown {
-            compute: mean(&|outcome| outcome.breakdown.compute),
-            communicate: mean(&|outcome| outcome.breakdown.communicate),
-            synchronize: mean(&|outcome| outcome.breakdown.synchronize),
-            switch: mean(&|outcome| outcome.breakdown.switch),
-            idle: mean(&|outcome| outcome.breakdown.idle),
-        },
+        breakdown: Breakdown::mean(outcomes.iter().map(|outcome| &outcome.breakdown)),
+        ideal_breakdown: Breakdown::mean(outcomes.iter().map(|outcome| &outcome.ideal)),
         successful_reads: successful(0),
         successful_openings: successful(1),
         successful_closings: successful(2),
@@ -301,15 +296,19 @@ fn jobs_view(setup: &Setup, outcomes: &[Outcome], seconds: f64) -> JobsView {
     }
 }
 
+fn parts(breakdown: &Breakdown) -> String {
+    let [compute, communicate, synchronize, switch, idle] =
+        breakdown.parts().map(|share| format!("{:.1}%", share * 100.0));
+    format!("compute {compute}, communicate {communicate}, synchronize {synchronize}, switch {switch}, idle {idle}")
+}
+
 fn print(setup: &Setup, cluster: &ClusterArgs) -> Result<ExitCode> {
     let view = view_of(setup, cluster)?;
     let slowdown = Estimate { mean: view.slowdown, ci90: view.ci90 };
     println!("slowdown against ideal coscheduling: {}", slowdown.text(3));
     println!("time: {} s, under coscheduling {} s", view.local_s.text(3), view.ideal_s.text(3));
-    let Breakdown { compute, communicate, synchronize, switch, idle } = view.breakdown;
-    let parts = [compute, communicate, synchronize, switch, idle].map(|share| format!("{:.1}%", share * 100.0));
-    let [compute, communicate, synchronize, switch, idle] = parts;
-    println!("compute {compute}, communicate {communicate}, synchronize {synchronize}, switch {switch}, idle {idle}");
+    println!("{}", parts(&view.breakdown));
+    println!("under coscheduling: {}", parts(&view.ideal_breakdown));
     let kinds = [
         ("reads", view.successful_reads),
         ("opening barriers", view.successful_openings),

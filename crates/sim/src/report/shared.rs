@@ -9,12 +9,13 @@ use serde::Serialize;
 use super::{cpu_seconds, print_line, run_seed};
 use crate::cli::{PatternName, ReceiverName, SharedArgs};
 use crate::shared::beat::is_beat;
+use crate::shared::messages::{Demands, Messages};
 use crate::shared::program::{MOST_NODES, Pattern, Program, Receiver};
 use crate::shared::uneven::Uneven;
-use crate::shared::{self, Costs, Faults, Job, Outcome, Setup, is_gang};
+use crate::shared::{self, Costs, Faults, Job, Outcome, Setup, Time, is_gang};
 use crate::stats::Estimate;
 use cosched_rules::costs;
-use cosched_rules::intf::cosched_policy;
+use cosched_rules::intf::{self, cosched_policy};
 use cosched_rules::presets;
 use cosched_rules::report::usage;
 
@@ -39,6 +40,13 @@ struct Cpus {
     moves_per_s: f64,
 }
 
+/// Per second and node.
+#[derive(Serialize)]
+struct Prefetches {
+    sent_per_s: f64,
+    granted_per_s: f64,
+}
+
 #[derive(Serialize)]
 struct SharedView {
     policy: String,
@@ -57,6 +65,9 @@ struct SharedView {
     fairness_min: f64,
     competitor_fairness_min: Option<f64>,
     boosts_per_s: f64,
+    time: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prefetches: Option<Prefetches>,
     runs: u32,
     events: u64,
     events_per_s: f64,
@@ -104,7 +115,14 @@ pub fn shared(args: &SharedArgs) -> Result<ExitCode> {
     if let Some(least) = view.competitor_fairness_min {
         println!("F of the competitor that has least: {least:.2}");
     }
+    let [compute, communicate, synchronize, switch, queue, off] =
+        view.time.parts().map(|share| format!("{:.1}%", share * 100.0));
+    println!("compute {compute}, communicate {communicate}, synchronize {synchronize}, switch {switch}");
+    println!("wait for the CPU {queue}, off it until a message comes {off}");
     println!("boosts: {:.1} a second and node", view.boosts_per_s);
+    if let Some(Prefetches { sent_per_s, granted_per_s }) = &view.prefetches {
+        println!("prefetches: {sent_per_s:.1} a second and node, granted {granted_per_s:.1}");
+    }
     if let Some(cpus) = &view.cpus {
         println!("moves to another CPU: {:.1} a second and node", cpus.moves_per_s);
     }
@@ -159,6 +177,7 @@ pub fn setup(args: &SharedArgs) -> Result<Setup> {
             skew_ns: ns(args.clock_skew_ms.unwrap_or(0.0), 1e6),
         },
         uneven: uneven(args, more),
+        messages: Messages { prefetch: args.prefetch, demands: args.demands },
         tick_ns: u64::from(args.tick_us) * 1000,
         aligned: false,
         warmup_ns: ns(args.warmup_s, 1e9),
@@ -185,7 +204,25 @@ pub fn setup(args: &SharedArgs) -> Result<Setup> {
         return Err(usage("--resend-ms: it has no effect without losses (leave it out, or give --loss)"));
     }
     check_uneven(args, &setup)?;
+    check_messages(args, &setup)?;
     Ok(setup)
+}
+
+/// Whether how messages are treated goes together with the rest.
+fn check_messages(args: &SharedArgs, setup: &Setup) -> Result<()> {
+    let has_demand = setup.policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND;
+    let (prefetches, chooses) = (args.prefetch > 0, args.demands != Demands::All);
+    if (prefetches || chooses) && !has_demand {
+        let flag = if prefetches { "prefetch" } else { "demands" };
+        let message = format!("--{flag}: no arrival of a message is a demand under '{}'", args.policy);
+        return Err(usage(message + " (leave it out, or choose --policy dcs-sb)"));
+    }
+    if chooses && args.pattern != PatternName::Meeting {
+        return Err(usage(
+            "--demands: all messages are alike in this pattern (leave it out, or choose --pattern meeting)",
+        ));
+    }
+    Ok(())
 }
 
 /// Whether what differs from node to node goes together with the rest.
@@ -282,6 +319,11 @@ fn view(args: &SharedArgs) -> Result<SharedView> {
         fairness_min: mean(|job| job.fairness_min).mean,
         competitor_fairness_min: (!least.is_empty()).then(|| Estimate::of(&least).mean),
         boosts_per_s: of(&|outcome| outcome.boosts_per_s).mean,
+        time: Time::from(std::array::from_fn(|part| of(&|outcome| outcome.mean(|job| job.time.parts()[part])).mean)),
+        prefetches: (args.prefetch > 0).then(|| Prefetches {
+            sent_per_s: of(&|outcome| outcome.prefetches_per_s[0]).mean,
+            granted_per_s: of(&|outcome| outcome.prefetches_per_s[1]).mean,
+        }),
         runs: args.runs.runs,
         events,
         events_per_s: events as f64 / seconds.max(1e-9),

@@ -44,6 +44,7 @@ fn figure(
         x: axis(x),
         y: axis(y),
         series,
+        bars: vec![],
         claims: vec![],
         made: format!("{runs} runs of each point, one of those above 2048 nodes"),
     }

@@ -7,6 +7,7 @@ use super::How;
 use crate::progress::progress;
 use crate::report::run_seed;
 use crate::report::shared::policy;
+use crate::shared::messages::Messages;
 use crate::shared::program::{Pattern, Program, Receiver};
 use crate::shared::uneven::Uneven;
 use crate::shared::{self, Costs, Faults, Outcome, Setup};
@@ -91,6 +92,7 @@ pub fn load(name: &str, pattern: Pattern, nodes: u32, tasks: (u32, u32)) -> Setu
         },
         faults: Faults { loss: 0.0, resend_ns: 200 * MS, skew_ns: 0 },
         uneven: Uneven::default(),
+        messages: Messages::default(),
         tick_ns: 4 * MS,
         aligned: false,
         warmup_ns,

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::model::{Cpu, Shared};
-use super::task::{Park, Wait};
+use super::task::{Park, Spends, Wait};
 use crate::local::{EFFECTIVE, LocalScheduler, WEIGHT};
 use crate::node::Mode;
 use cosched_rules::intf::COSCHED_WAITS_PARTS;
@@ -50,7 +50,8 @@ impl Shared<'_> {
             if self.is_present(self.node_of(first), slot) {
                 self.cpus[on].node.local.arrive(slot);
             } else {
-                self.task(on, slot).wait = Wait::Sleeps;
+                let task = self.task(on, slot);
+                (task.wait, task.spends) = (Wait::Sleeps, Spends::Away);
             }
         }
     }
@@ -120,6 +121,7 @@ impl Shared<'_> {
 mod tests {
     use super::*;
     use crate::engine::{Model, NEVER_NS, Queue};
+    use crate::shared::messages::Messages;
     use crate::shared::model::LANES;
     use crate::shared::program::{Pattern, Program, Receiver};
     use crate::shared::task::{Step, Task};
@@ -146,6 +148,7 @@ mod tests {
             faults: Faults { loss: 0.01, resend_ns: 30 * MS, skew_ns: 0 },
             tick_ns: 4 * MS,
             uneven: Uneven::default(),
+            messages: Messages::default(),
             aligned: false,
             warmup_ns: 0,
             length_ns: 400 * MS,

@@ -39,6 +39,8 @@ impl Shared<'_> {
 
     fn arrives(&mut self, on: usize, slot: u32, channel: u8, (epoch, rest_ns): (u64, u64), queue: &mut Queue<Event>) {
         let (now_ns, runs) = (queue.now_ns(), self.running(on) == Some(slot));
+        let is_demand = self.setup.messages.demand(self.setup.program.pattern, channel);
+        self.hears_from(on, slot, channel, now_ns);
         let task = self.task(on, slot);
         task.pending[usize::from(channel)] += 1;
         (task.last_arrival_ns, task.message_epoch, task.message_slice_ns) = (now_ns, epoch, rest_ns);
@@ -47,12 +49,14 @@ impl Shared<'_> {
         if runs {
             (task.arrivals[1], task.progressed) = (task.arrivals[1] + 1, true);
             task.unread += u32::from(!waits);
+            task.silent += u32::from(!waits && !is_demand);
             if waits && self.receives_on(on, slot, channel) {
                 self.wait_ends(on, slot, queue);
             }
             return;
         }
         task.unread += 1;
+        task.silent += u32::from(!is_demand);
         if task.first_arrival_ns == 0 {
             task.first_arrival_ns = now_ns;
         }
@@ -61,21 +65,21 @@ impl Shared<'_> {
             return;
         }
         if !self.task(on, slot).sleeps() {
-            return self.demands(on, slot, queue);
+            return self.demands(on, slot, is_demand, queue);
         }
         if self.receives_on(on, slot, channel) {
             let on = self.wakes_where(on, slot, now_ns);
             self.awakes(on, slot, now_ns);
-            self.woken(on, slot, queue);
+            self.woken(on, slot, is_demand, queue);
         }
     }
 
     /// A message has come for `slot`, which waits for its CPU.
-    fn demands(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
+    fn demands(&mut self, on: usize, slot: u32, is_demand: bool, queue: &mut Queue<Event>) {
         if self.task(on, slot).boost == Boost::Granted {
             return;
         }
-        if self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
+        if is_demand && self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
             return self.reschedule(on, queue);
         }
         let parked = self.task(on, slot).park == Park::Parked;
@@ -86,11 +90,11 @@ impl Shared<'_> {
     }
 
     /// `slot` has just become runnable.
-    fn woken(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
+    fn woken(&mut self, on: usize, slot: u32, is_demand: bool, queue: &mut Queue<Event>) {
         if self.cpus[on].node.mode == Mode::Idle {
             return self.dispatch(on, queue);
         }
-        if self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
+        if is_demand && self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
             return self.reschedule(on, queue);
         }
         self.makes_way(on, slot, queue);
@@ -207,7 +211,7 @@ impl Shared<'_> {
             let candidate = cosched_candidate {
                 distance: (slot + self.slots - running) % self.slots,
                 receives: u32::from(task.receives()),
-                pending: task.unread,
+                pending: task.unread - task.silent,
                 reserved: 0,
                 arrival_ns: task.first_arrival_ns,
             };

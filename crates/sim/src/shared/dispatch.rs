@@ -3,7 +3,7 @@
 
 use super::is_gang;
 use super::model::{Cpu, Event, SWITCHES, Shared};
-use super::task::{Boost, Park, Wait};
+use super::task::{Boost, Park, Spends, Wait};
 use crate::engine::{NEVER_NS, Queue};
 use crate::local::{EFFECTIVE, LocalScheduler};
 use crate::node::{Mode, Use};
@@ -71,6 +71,7 @@ impl Shared<'_> {
         }
         let until_ns = self.cpus[on].node.until_ns;
         let parks = self.looks_at_preempted(on, slot);
+        self.spends(on, slot, Spends::Queue, now_ns);
         let place = self.place_of(on, slot);
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         if task.wait == Wait::None && until_ns != NEVER_NS {
@@ -103,6 +104,7 @@ impl Shared<'_> {
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         (task.wait, task.wait_since_ns, task.boost, task.boosted) = (Wait::Sleeps, now_ns, Boost::None, false);
         (task.owes, task.park) = (false, Park::None);
+        task.spends(Spends::Off, now_ns);
         cpu.node.local.sleep(slot);
     }
 
@@ -116,6 +118,7 @@ impl Shared<'_> {
         self.notes(on, slot, now_ns, 0, share_ns);
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         (task.share_seen, task.wait, task.queued_ns) = (cpu.shares.ns, Wait::None, now_ns);
+        task.spends(Spends::Queue, now_ns);
         cpu.node.local.wake(slot, false);
     }
 
@@ -140,6 +143,9 @@ impl Shared<'_> {
             } else {
                 self.begins(on, slot, now_ns, queue);
             }
+        }
+        if let Mode::Switching(slot) = self.cpus[on].node.mode {
+            self.spends(on, slot, Spends::Switch, now_ns);
         }
     }
 
@@ -193,6 +199,8 @@ impl Shared<'_> {
     fn begins(&mut self, on: usize, slot: u32, now_ns: u64, queue: &mut Queue<Event>) {
         self.arrives_at_cpu(on, slot, now_ns);
         self.cpus[on].node.use_for(Use::Compute, now_ns);
+        self.spends(on, slot, Spends::Compute, now_ns);
+        self.asks_ahead(on, slot, queue);
         self.resume(on, slot, queue);
     }
 

@@ -13,6 +13,7 @@ pub mod beat;
 mod cpus;
 mod demand;
 mod dispatch;
+pub mod messages;
 mod model;
 pub mod program;
 mod pulse;
@@ -22,8 +23,12 @@ mod steps;
 mod task;
 pub mod uneven;
 
+use serde::Serialize;
+
+use self::messages::Messages;
 use self::model::{LANES, Shared};
 use self::program::{Program, Receiver};
+use self::task::SPENDS;
 use self::uneven::Uneven;
 use crate::engine::{self, Queue};
 use cosched_rules::costs;
@@ -80,6 +85,8 @@ pub struct Setup {
     pub faults: Faults,
     /// What is not the same everywhere and always.
     pub uneven: Uneven,
+    /// How messages are treated.
+    pub messages: Messages,
     /// Between two ticks of a CPU, in ns.
     pub tick_ns: u64,
     /// Whether all CPUs tick together, as those of one kernel.
@@ -137,6 +144,36 @@ pub fn is_gang(policy: &cosched_policy) -> bool {
     policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_GANG
 }
 
+/// What the time of a job's processes goes to: shares of the time that it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Time {
+    /// Computing, with what messages take to send and to receive.
+    pub compute: f64,
+    /// Spinning for messages of neighbours.
+    pub communicate: f64,
+    /// Spinning for messages of a meeting.
+    pub synchronize: f64,
+    /// Being switched to.
+    pub switch: f64,
+    /// Waiting for the CPU.
+    pub queue: f64,
+    /// Off the CPU until a message comes: asleep, or parked.
+    pub off: f64,
+}
+
+impl Time {
+    /// The parts, in this order.
+    pub fn parts(&self) -> [f64; SPENDS] {
+        [self.compute, self.communicate, self.synchronize, self.switch, self.queue, self.off]
+    }
+}
+
+impl From<[f64; SPENDS]> for Time {
+    fn from([compute, communicate, synchronize, switch, queue, off]: [f64; SPENDS]) -> Time {
+        Time { compute, communicate, synchronize, switch, queue, off }
+    }
+}
+
 /// What became of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
@@ -156,6 +193,8 @@ pub struct Job {
     pub due_share: f64,
     /// How long its longest iteration took, in ms.
     pub longest_ms: f64,
+    /// What the time of its processes went to.
+    pub time: Time,
 }
 
 /// What one run has found.
@@ -169,6 +208,8 @@ pub struct Outcome {
     pub boosts_per_s: f64,
     /// Moves of a task to another CPU, per second and node.
     pub moves_per_s: f64,
+    /// Prefetches that were sent, and those that were granted, per second and node.
+    pub prefetches_per_s: [f64; 2],
     /// How many events there were.
     pub events: u64,
 }
@@ -204,10 +245,19 @@ pub fn alone_per_s(setup: &Setup, seed: u64) -> f64 {
         first: None,
         faults: Faults { loss: 0.0, resend_ns: 0, skew_ns: 0 },
         uneven: Uneven::default(),
+        messages: Messages::default(),
         length_ns: setup.length_ns.min(1_000_000_000),
         ..setup.clone()
     };
     simulate(&alone, seed).mean(|job| job.iterations_per_s)
+}
+
+/// Of the processes of a job.
+fn time<'a>(of_job: impl Iterator<Item = &'a task::Task> + Clone, length_ns: u64) -> Time {
+    let away = |task: &task::Task| task.spent_ns[task::Spends::Away as usize];
+    let here_ns: u64 = of_job.clone().map(|task| length_ns - away(task)).sum();
+    let spent = |part: usize| of_job.clone().map(|task| task.spent_ns[part]).sum::<u64>();
+    Time::from(std::array::from_fn(|part| spent(part) as f64 / here_ns.max(1) as f64))
 }
 
 fn outcome(model: &Shared<'_>, events: u64) -> Outcome {
@@ -232,6 +282,7 @@ fn outcome(model: &Shared<'_>, events: u64) -> Outcome {
             fairness_min: of_job().map(fairness).fold(f64::INFINITY, f64::min),
             coscheduled: if arrived > 0.0 { running / arrived } else { 1.0 },
             due_share: model.dues_ns[number] / setup.length_ns as f64,
+            time: time(of_job(), setup.length_ns),
             longest_ms: of_job().map(|task| task.longest_ns as f64 / 1e6).fold(0.0, f64::max),
         }
     };
@@ -240,6 +291,7 @@ fn outcome(model: &Shared<'_>, events: u64) -> Outcome {
         competitor_fairness_min: of_slots(setup.jobs as usize * ranks..slots).map(fairness).reduce(f64::min),
         boosts_per_s: model.boosts as f64 / nodes as f64 / seconds,
         moves_per_s: model.moves as f64 / nodes as f64 / seconds,
+        prefetches_per_s: model.prefetches.map(|count| count as f64 / nodes as f64 / seconds),
         events,
     }
 }

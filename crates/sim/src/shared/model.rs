@@ -7,7 +7,7 @@
 
 use super::beat::{self, Beat, is_beat};
 use super::program::Pattern;
-use super::task::{Step, Task};
+use super::task::{Spends, Step, Task};
 use super::uneven::{self, Span};
 use super::{Setup, is_gang};
 use crate::engine::{Lane, Model, Queue};
@@ -43,6 +43,8 @@ pub enum Event {
     /// A message comes: of this epoch, and of a sender with so much left of its slice, in us. Under beat, with the
     /// sender's clock, theta and sizes.
     Message { place: u32, channel: u8, epoch: u64, rest_us: u32, sizes: u32 },
+    /// A correspondent of the task in this place has begun a slice, of which so much is left, in us.
+    Ahead { place: u32, epoch: u64, rest_us: u32 },
     /// What is counted begins.
     Begin,
     /// It is over.
@@ -99,6 +101,8 @@ pub struct Shared<'a> {
     pub(super) boosts: u64,
     /// Moves from one CPU to another, in the time that counts.
     pub(super) moves: u64,
+    /// Prefetches that were sent, and those that were granted, in the time that counts.
+    pub(super) prefetches: [u64; 2],
     /// Which messages are lost.
     pub(super) losses: Random,
     /// When CPUs look for busier ones.
@@ -141,6 +145,7 @@ impl<'a> Shared<'a> {
             slots,
             boosts: 0,
             moves: 0,
+            prefetches: [0; 2],
             losses: Random::new(seed, 1),
             looks: Random::new(seed, u64::MAX),
             spans: uneven::spans(setup, seed),
@@ -261,6 +266,12 @@ impl<'a> Shared<'a> {
     /// What is counted begins, or ends.
     fn settle_all(&mut self, queue: &Queue<Event>) {
         (0..self.cpus.len()).for_each(|on| self.settle(on, queue.now_ns()));
+        self.tasks.iter_mut().for_each(|task| task.spends(task.spends, queue.now_ns()));
+    }
+
+    /// From now on the time of `slot` goes to this.
+    pub(super) fn spends(&mut self, on: usize, slot: u32, spends: Spends, now_ns: u64) {
+        self.task(on, slot).spends(spends, now_ns);
     }
 }
 
@@ -299,12 +310,13 @@ impl Model for Shared<'_> {
             Event::Message { place, channel, epoch, rest_us, sizes } => {
                 return self.message(place, channel, (epoch, rest_us, sizes), queue);
             }
+            Event::Ahead { place, epoch, rest_us } => return self.asked_ahead(place, epoch, rest_us, queue),
             Event::Begin => {
                 self.settle_all(queue);
                 self.notes_dues(queue.now_ns());
                 self.dues_ns.fill(0.0);
                 self.tasks.iter_mut().for_each(Task::reset);
-                (self.boosts, self.moves) = (0, 0);
+                (self.boosts, self.moves, self.prefetches) = (0, 0, [0; 2]);
             }
             Event::End => {
                 self.settle_all(queue);

@@ -74,6 +74,17 @@ impl Program {
         }
     }
 
+    /// Which rank sends on this channel of the process that has this rank.
+    pub fn source(&self, channel: u8, rank: u32, processes: u32) -> u32 {
+        let behind = match (self.pattern, channel) {
+            (Pattern::Token, _) if rank.is_multiple_of(2) => processes - 1,
+            (Pattern::Token, _) | (_, 0) => 1,
+            (_, 1) => processes - 1,
+            (_, k) => (1 << (k - 2)) % processes,
+        };
+        (rank + processes - behind) % processes
+    }
+
     /// What a process of a job with so many computes in an iteration when all is even, in ns, each message taking
     /// `overhead_ns` to send and as much to receive.
     pub fn work_ns(&self, processes: u32, overhead_ns: u64) -> u64 {
@@ -107,6 +118,10 @@ mod tests {
                     for number in 0..program.rounds(processes) {
                         let round = program.round(number, rank, processes);
                         let to = |(distance, channel): (u32, u8)| ((rank + distance) % processes, channel);
+                        for (receiver, channel) in round.sends.into_iter().flatten().map(to) {
+                            let source = program.source(channel, receiver, processes);
+                            assert_eq!(source, rank, "{pattern:?} {processes}: {channel} of {receiver}");
+                        }
                         sent.extend(round.sends.into_iter().flatten().map(to));
                         received.extend(round.receives.into_iter().flatten().map(|channel| (rank, channel)));
                     }

@@ -5,7 +5,7 @@
 use super::beat::is_beat;
 use super::dispatch::Leaves;
 use super::model::{Event, PULSES, Shared, TICKS};
-use super::task::{Park, Wait};
+use super::task::{Park, Spends, Wait};
 use crate::engine::Queue;
 use crate::local::LocalScheduler;
 use cosched_rules::intf;
@@ -114,7 +114,7 @@ impl Shared<'_> {
             return false;
         }
         task.park = Park::None;
-        if task.has_demand() {
+        if task.has_message() {
             return false;
         }
         if yields {
@@ -122,6 +122,7 @@ impl Shared<'_> {
             return true;
         }
         task.park = Park::Parked;
+        task.spends(Spends::Off, now_ns);
         cpu.parked_looked_ns.get_or_insert(now_ns);
         cpu.node.local.park(slot);
         true
@@ -146,6 +147,7 @@ impl Shared<'_> {
                 continue;
             }
             task.park = Park::None;
+            task.spends(Spends::Queue, now_ns);
             cpu.node.local.unpark(slot);
         }
     }

@@ -2,7 +2,7 @@
 //! Jobs that come and go.
 
 use super::model::{Event, Shared};
-use super::task::{Boost, Park, Step, Wait};
+use super::task::{Boost, Park, Spends, Step, Wait};
 use crate::engine::Queue;
 use crate::local::LocalScheduler;
 use crate::node::Mode;
@@ -51,8 +51,10 @@ impl Shared<'_> {
         let task = &mut self.tasks[place as usize];
         (task.wait, task.boost, task.boosted, task.park) = (Wait::Sleeps, Boost::None, false, Park::None);
         (task.step, task.left_ns, task.unread, task.owes, task.asked_ns) = (Step::Compute, 0, 0, false, None);
+        task.silent = 0;
         (task.denied, task.first_arrival_ns) = (false, 0);
         task.pending.fill(0);
+        task.spends(Spends::Away, now_ns);
         if ran {
             self.cpus[on].node.loaded_goes();
             self.dispatch(on, queue);
@@ -67,6 +69,7 @@ impl Shared<'_> {
         let share_seen = cpu.shares.ns;
         let task = &mut self.tasks[place as usize];
         (task.wait, task.share_seen, task.queued_ns, task.iterated_ns) = (Wait::None, share_seen, now_ns, now_ns);
+        task.spends(Spends::Queue, now_ns);
         if self.cpus[on].node.mode == Mode::Idle {
             self.dispatch(on, queue);
         }

@@ -3,7 +3,7 @@
 
 use super::model::{Event, MESSAGES, Shared};
 use super::program::Receiver;
-use super::task::{Step, Wait};
+use super::task::{Spends, Step, Wait};
 use crate::engine::{NEVER_NS, Queue};
 use crate::node::Use;
 use cosched_rules::native;
@@ -91,15 +91,19 @@ impl Shared<'_> {
     fn receives(&mut self, on: usize, slot: u32, number: u8, index: u8, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
         let round = self.setup.program.round(number, self.rank_of(on, slot), self.processes_of(slot));
+        let setup = self.setup;
         let task = self.task(on, slot);
-        (task.step, task.unread) = (Step::Receive(number, index), 0);
+        (task.step, task.unread, task.silent) = (Step::Receive(number, index), 0, 0);
         let Some(channel) = round.receives.get(usize::from(index)).copied().flatten() else {
             return self.round_over(on, slot, number, queue);
         };
         let pending = &mut task.pending[usize::from(channel)];
         if *pending > 0 {
             *pending -= 1;
-            (task.asked_ns, task.progressed) = (Some(now_ns), true);
+            task.progressed = true;
+            if setup.messages.demand(setup.program.pattern, channel) {
+                task.asked_ns = Some(now_ns);
+            }
             return self.receives(on, slot, number, index + 1, queue);
         }
         self.waits(on, slot, queue);
@@ -116,7 +120,11 @@ impl Shared<'_> {
     /// The running task finds no message.
     fn waits(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
-        self.cpus[on].node.use_for(Use::Communicate, now_ns);
+        let meets = matches!(self.task(on, slot).step, Step::Receive(1.., _));
+        let (used_for, spends) =
+            if meets { (Use::Synchronize, Spends::Synchronize) } else { (Use::Communicate, Spends::Communicate) };
+        self.cpus[on].node.use_for(used_for, now_ns);
+        self.spends(on, slot, spends, now_ns);
         if self.setup.program.receiver == Receiver::Spin {
             self.task(on, slot).wait = Wait::Polls;
             self.cpus[on].node.set_timer(NEVER_NS);
@@ -166,6 +174,7 @@ impl Shared<'_> {
         }
         task.wait = Wait::None;
         self.cpus[on].node.use_for(Use::Compute, now_ns);
+        self.spends(on, slot, Spends::Compute, now_ns);
         let Step::Receive(number, index) = self.task(on, slot).step else { return };
         self.receives(on, slot, number, index, queue);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A task: a process of a parallel job, or a competitor.
 
+use super::messages::Correspondent;
 use super::program::CHANNELS;
 use crate::engine::NEVER_NS;
 use crate::policy::NEW_HISTORY;
@@ -56,6 +57,28 @@ pub enum Park {
     Parked,
 }
 
+/// What its time goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spends {
+    /// It computes, with what messages take to send and to receive.
+    Compute,
+    /// It spins for a message of its neighbours.
+    Communicate,
+    /// It spins for one of a meeting of all.
+    Synchronize,
+    /// Its CPU switches to it.
+    Switch,
+    /// It waits for its CPU.
+    Queue,
+    /// It is off the CPU until a message comes: asleep, or parked.
+    Off,
+    /// Its job is not there.
+    Away,
+}
+
+/// Of a process whose job is there.
+pub const SPENDS: usize = 6;
+
 /// A task.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -89,7 +112,9 @@ pub struct Task {
     pub message_slice_ns: u64,
     /// Of those, the ones that it has not read yet: who polls reads all that comes, whatever it waits for.
     pub unread: u32,
-    /// When it last read one, if it has sent nothing since, in ns.
+    /// Of those, the ones that are no demand.
+    pub silent: u32,
+    /// When it last read one that is, if it has sent nothing since, in ns.
     pub asked_ns: Option<u64>,
     /// It was stopped with that.
     pub owes: bool,
@@ -111,6 +136,8 @@ pub struct Task {
     pub window: cosched_window,
     /// What its waits have taught.
     pub history: cosched_wait_history,
+    /// From whom it has heard, if these are asked for ahead.
+    pub correspondents: Vec<Correspondent>,
     /// Iterations that are done, in the time that counts.
     pub iterations: u64,
     /// CPU time, in ns, in the time that counts.
@@ -121,6 +148,12 @@ pub struct Task {
     pub iterated_ns: u64,
     /// In ns, of those that ended in the time that counts.
     pub longest_ns: u64,
+    /// What its time goes to, and since when, in ns.
+    pub spends: Spends,
+    /// In ns.
+    pub spends_since_ns: u64,
+    /// How long it did each, in ns, in the time that counts; the last is [`Spends::Away`].
+    pub spent_ns: [u64; SPENDS + 1],
     /// Messages that came, and of those the ones that found it running, in the time that counts.
     pub arrivals: [u64; 2],
     /// For how long it computes.
@@ -146,6 +179,7 @@ impl Task {
             message_epoch: 0,
             message_slice_ns: 0,
             unread: 0,
+            silent: 0,
             asked_ns: None,
             owes: false,
             denied: false,
@@ -157,11 +191,15 @@ impl Task {
             share_seen: 0,
             window: cosched_window { cpu_ns: 0, fair_ns: 0, stepped_ns: 0 },
             history: NEW_HISTORY,
+            correspondents: Vec::new(),
             iterations: 0,
             cpu_ns: 0,
             due_ns: 0.0,
             iterated_ns: 0,
             longest_ns: 0,
+            spends: Spends::Queue,
+            spends_since_ns: 0,
+            spent_ns: [0; SPENDS + 1],
             arrivals: [0; 2],
             random,
         }
@@ -170,6 +208,11 @@ impl Task {
     /// Whether somebody waits for it to run: it has a message that it has not read, or was stopped before it answered
     /// one.
     pub fn has_demand(&self) -> bool {
+        self.owes || self.unread > self.silent
+    }
+
+    /// Whether it has something to do: one that does is not parked.
+    pub fn has_message(&self) -> bool {
         self.owes || self.unread > 0
     }
 
@@ -189,8 +232,16 @@ impl Task {
         self.wait == Wait::Sleeps
     }
 
+    /// From now on its time goes to this.
+    #[inline]
+    pub fn spends(&mut self, spends: Spends, now_ns: u64) {
+        self.spent_ns[self.spends as usize] += now_ns - self.spends_since_ns;
+        (self.spends, self.spends_since_ns) = (spends, now_ns);
+    }
+
     /// What is counted begins now.
     pub fn reset(&mut self) {
+        self.spent_ns.fill(0);
         (self.iterations, self.cpu_ns, self.arrivals) = (0, 0, [0; 2]);
         (self.due_ns, self.longest_ns) = (0.0, 0);
     }
