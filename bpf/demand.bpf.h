@@ -76,6 +76,9 @@ __noinline bool ask(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 
 	describe_demand(&demand, tctx, cctx, policy, now);
 	reason = cosched_gate_decide(policy, &demand);
+	/* As surplus_of() says, which would be a call too deep for 6.16. */
+	if (cosched_reason_grants(reason) && is_beat() && !beat_may_demand(tctx->beat_ahead_ns - due_share(tctx, now)))
+		reason = COSCHED_REASON_not_behind;
 	if (cosched_reason_grants(reason) && cctx->loan.starving)
 		reason = COSCHED_REASON_starving;
 	if (stats && reason < COSCHED_NR_REASONS)

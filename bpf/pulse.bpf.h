@@ -114,10 +114,14 @@ static bool may_be_late(const struct cpu_ctx *cctx)
 	return is_beat() || rest_of_limit(cctx);
 }
 
-/* Sets the timer of @cpu, on which this runs and @tctx is about to, unless it is set or need not be. */
+/*
+ * Sets the timer of @cpu, on which @tctx is about to run, unless it is set or need not be. Where another CPU changes the
+ * affinity or the cgroup of a running task, this runs there. Its timer would beat there too, so the next tick sets it.
+ */
 static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 next_ns = cctx->pulse_at && !may_be_late(cctx) ? 0 : next_pulse(tctx, cctx, cpu);
+	bool here = cpu == (s32)bpf_get_smp_processor_id();
+	u64 next_ns = !here || (cctx->pulse_at && !may_be_late(cctx)) ? 0 : next_pulse(tctx, cctx, cpu);
 	struct pulse *pulse;
 	u32 key = cpu;
 

@@ -325,6 +325,15 @@ static inline int beat_may_lead(const struct cosched_policy *policy, s64 surplus
 }
 
 /*
+ * May a message have its receiver run, in a turn that no job has won? Draws give a job all that it is due, in the mean.
+ * If demands gave more, one node after the other would reach the bound above, and turns would be won for half a job.
+ */
+static inline int beat_may_demand(s64 surplus_ns)
+{
+	return surplus_ns < 0;
+}
+
+/*
  * A message has come by a connection that has brought neither news nor an epoch for @silent_ns. Does the node at the
  * other end not draw? One segment without either may have lacked room.
  */

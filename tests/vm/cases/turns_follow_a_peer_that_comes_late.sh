@@ -1,5 +1,6 @@
 #!/bin/bash
-# Under beat a node takes over clock and theta of a peer that joins late, within two periods (docs/beat.md).
+# Under beat a node takes over clock and theta of a peer that joins late, within two periods (docs/beat.md). So does a
+# node whose scheduler is restarted while its job runs. News that are lost, late, doubled or out of order do no harm.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
 
@@ -45,9 +46,17 @@ won() {
 	END
 }
 
+# freeze YES: whether the job and its competitors stand still, beside which the scheduler takes long to start
+freeze() {
+	local group
+	for group in job hogs; do echo "$1" >/sys/fs/cgroup/$group/cgroup.freeze; done
+}
+
+begin() { start --policy beat "${loops[@]}" --interface lo --node-number 100 --cluster-key "$tmp/key"; }
+
 loop
 (umask 077 && printf '%032x\n' 12345 >"$tmp/key")
-start --policy beat "${loops[@]}" --interface lo --node-number 100 --cluster-key "$tmp/key"
+begin
 coproc LIAR { exec chrt --fifo 1 "$tests/liar" "$tmp/key" /job; }
 in_group job "$tests/liar" job &
 for cpu in 0 1; do in_group hogs taskset -c $cpu sh -c 'while :; do :; done' & done
@@ -58,6 +67,22 @@ turns 5
 sleep 1
 echo "peer 7 16384" >&"${LIAR[1]}"
 won 180 320 7
+unwarned
+
+freeze 1
+stop
+begin
+turns 5
+sleep 1
+freeze 0
+won 180 320 7
+
+# What the peer says has a priority of its own, and so a queue of its own.
+tc qdisc add dev lo root handle 1: prio
+tc qdisc add dev lo parent 1:3 netem delay 50ms 40ms loss 20% duplicate 10%
+turns 4
+won 180 320
+echo silence >&"${LIAR[1]}"
 unwarned
 kill "$LIAR_PID"
 end_groups job hogs
