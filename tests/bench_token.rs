@@ -52,7 +52,7 @@ fn cpu() -> String {
 fn token_and_hog_share_a_cpu() {
     let (cpu, begun) = (cpu(), Instant::now());
     let timing = ["--seconds", "0.5", "--warm-up", "0.1", "--cpu", &cpu];
-    for receiver in ["spin", "block"] {
+    for receiver in ["spin", "block", "twophase"] {
         let args = [&timing, ["--receiver", receiver].as_slice()].concat();
         let hog = bench(&[&["hog"], timing.as_slice()].concat());
         let (waiting, address) = listener(&args);
@@ -156,6 +156,29 @@ fn work_between_messages_takes_its_time() {
         let used = [starting, waiting].map(|report| figure(&report, "CPU time"));
         assert!(used.iter().all(|&seconds| seconds > 0.0), "{used:?}");
     }
+}
+
+#[test]
+fn a_hog_that_waits_for_files_leaves_a_third_of_the_cpu() {
+    let used = |options: &[&str]| {
+        let timing = ["hog", "--seconds", "0.5", "--warm-up", "0.1"];
+        figure(&succeed(bench(&[&timing, options].concat())), "CPU time")
+    };
+    let reads = used(&["--io"]);
+    assert!(0.0 < reads && reads < 0.42, "10 ms in 15 are 0.33 s of 0.5, not {reads}");
+}
+
+#[test]
+fn a_hog_has_its_nice_level() {
+    let mut hog = bench(&["hog", "--seconds", "60", "--nice", "7"]);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    // SAFETY: there is no memory in it.
+    while unsafe { libc::getpriority(libc::PRIO_PROCESS, hog.id()) } != 7 {
+        assert!(Instant::now() < deadline && hog.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    hog.kill().unwrap();
+    hog.wait().unwrap();
 }
 
 #[test]

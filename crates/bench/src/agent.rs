@@ -15,7 +15,7 @@ use crate::cgroup::Cgroup;
 use crate::interval::{LINGER, monotonic_ns};
 use crate::lines::{self, Lines};
 use crate::protocol::{Answer, Load, NodeReport, Request};
-use crate::scenario::{IDLER, Scenario};
+use crate::scenario::Scenario;
 use crate::scheduler::Scheduler;
 use crate::worker::{Line, Report, Start};
 
@@ -135,8 +135,7 @@ impl Agent {
             addresses.extend(self.workers[job].wait_ready()?);
         }
         for name in names {
-            let options: &[String] = if name == IDLER { &["--idle".into()] } else { &[] };
-            self.start(&name, options, &load)?;
+            self.start(&name, &load.scenario.hog_options(&name), &load)?;
         }
         self.workers[jobs..].iter_mut().try_for_each(|hog| hog.wait_ready().map(drop))?;
         self.load = Some(load);

@@ -18,6 +18,9 @@ pub const EEVDF: &str = "eevdf";
 const SLICE: &str = "slice_us";
 const SLICES_US: RangeInclusive<u32> = 100..=1_000_000;
 
+/// A waking task waits until the running one's turn is over. It has no other value: the kernel's own is 1.
+const NO_PREEMPTION: &str = "+wakeup_preemption=0";
+
 /// Stands for every preset.
 const ALL_PRESETS: &str = "presets";
 
@@ -27,8 +30,8 @@ const PEER: &str = "peer:";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contender {
-    /// The kernel's own, with the slice that it has by itself or with another.
-    Eevdf { slice_us: Option<u32> },
+    /// The kernel's own, with the slice that it has by itself or with another; with wake-ups that preempt or without.
+    Eevdf { slice_us: Option<u32>, preempts: bool },
     /// A preset of this program, with changes or without (`dcs+h_ms=-20`).
     Preset(String),
     /// Another sched_ext scheduler: a program that loads it and runs as long as it is to be.
@@ -40,7 +43,7 @@ pub const GANG: &str = "gang";
 
 impl Contender {
     /// The kernel's own as it is: what all others are compared with.
-    pub const KERNEL: Contender = Contender::Eevdf { slice_us: None };
+    pub const KERNEL: Contender = Contender::Eevdf { slice_us: None, preempts: true };
 
     pub fn is_gang(&self) -> bool {
         matches!(self, Contender::Preset(name) if arguments(name).0 == GANG)
@@ -57,8 +60,11 @@ impl Contender {
 impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Contender::Eevdf { slice_us: None } => f.pad(EEVDF),
-            Contender::Eevdf { slice_us: Some(us) } => f.pad(&format!("{EEVDF}+{SLICE}={us}")),
+            Contender::Eevdf { slice_us, preempts } => {
+                let slice = slice_us.map_or_else(String::new, |us| format!("+{SLICE}={us}"));
+                let wakeups = if *preempts { String::new() } else { NO_PREEMPTION.into() };
+                f.pad(&format!("{EEVDF}{slice}{wakeups}"))
+            }
             Contender::Preset(name) | Contender::Peer { name, .. } => f.pad(name),
         }
     }
@@ -71,8 +77,10 @@ impl FromStr for Contender {
         if text == EEVDF {
             return Ok(Contender::KERNEL);
         }
-        if let Some(change) = text.strip_prefix(EEVDF).and_then(|rest| rest.strip_prefix('+')) {
-            return parse_slice(change).map(|us| Contender::Eevdf { slice_us: Some(us) });
+        if let Some(changes) = text.strip_prefix(EEVDF).filter(|rest| rest.starts_with('+')) {
+            let slice = changes.strip_suffix(NO_PREEMPTION);
+            let slice_us = slice.unwrap_or(changes).strip_prefix('+').map(parse_slice).transpose()?;
+            return Ok(Contender::Eevdf { slice_us, preempts: slice.is_none() });
         }
         match text.strip_prefix(PEER) {
             Some(peer) => parse_peer(peer),
@@ -81,13 +89,16 @@ impl FromStr for Contender {
     }
 }
 
-/// The one thing that can be changed of the kernel's own.
+/// The slice of the kernel's own.
 fn parse_slice(change: &str) -> Result<u32> {
     let us = change.split_once('=').filter(|(name, _)| name.replace('-', "_") == SLICE);
     let us = us.and_then(|(_, us)| us.parse().ok()).filter(|us| SLICES_US.contains(us));
     us.with_context(|| {
         let (least, most) = (SLICES_US.start(), SLICES_US.end());
-        format!("'{EEVDF}+{change}': {EEVDF} takes {SLICE}=US, from {least} to {most}, and nothing else")
+        format!(
+            "'{EEVDF}+{change}': {EEVDF} takes {SLICE}=US, from {least} to {most}, {NO_PREEMPTION} after that, and nothing \
+             else"
+        )
     })
 }
 
@@ -164,11 +175,18 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_own_takes_a_slice_and_nothing_else() {
+    fn the_kernels_own_takes_a_slice_and_may_leave_wakers_waiting() {
         let Contenders(all) = "eevdf,eevdf+slice_us=20000".parse().unwrap();
-        assert_eq!(all, [Contender::KERNEL, Contender::Eevdf { slice_us: Some(20_000) }]);
+        assert_eq!(all, [Contender::KERNEL, Contender::Eevdf { slice_us: Some(20_000), preempts: true }]);
         assert_eq!(all[1].to_string(), "eevdf+slice_us=20000");
-        for bad in ["eevdf+slice_us=0", "eevdf+slice_us=x", "eevdf+slice_us", "eevdf+h_ms=3", "eevdf+"] {
+        for (text, slice_us) in
+            [("eevdf+wakeup_preemption=0", None), ("eevdf+slice_us=500+wakeup_preemption=0", Some(500))]
+        {
+            let wanted = Contender::Eevdf { slice_us, preempts: false };
+            assert_eq!((text.parse::<Contender>().unwrap(), wanted.to_string()), (wanted, text.into()));
+        }
+        let bad = ["eevdf+slice_us=0", "eevdf+slice_us=x", "eevdf+slice_us", "eevdf+h_ms=3", "eevdf+"];
+        for bad in bad.into_iter().chain(["eevdf+wakeup_preemption=1", "eevdf+wakeup_preemption=0+slice_us=500"]) {
             assert!(error(bad).contains("takes slice_us=US, from 100 to 1000000"), "{}", error(bad));
         }
         assert!(error("eevdfx").contains("unknown policy"));

@@ -32,6 +32,13 @@ pub fn idle() -> Result<()> {
     Errno::result(result).map(drop).context("cannot join the idle class")
 }
 
+/// Gives this process a nice level.
+pub fn nice(level: u8) -> Result<()> {
+    // SAFETY: there is no memory in it.
+    let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, level.into()) };
+    Errno::result(result).map(drop).with_context(|| format!("cannot have the nice level {level}"))
+}
+
 /// Whether this machine's clock is its instructions (`tests/vm/run --virtual`), and what they do not show.
 pub fn time() -> Time {
     let of = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());

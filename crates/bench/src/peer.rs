@@ -11,11 +11,16 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 
-use crate::interval::{Phase, phase};
+use crate::interval::{Phase, phase, thread_cpu_ns};
 use crate::receiver::Receiver;
 
 /// The thesis's and Zhang's token is small; 128 bytes are a message with a header of a library.
 const MESSAGE: usize = 128;
+
+/// For how long a two-phase receive polls before it blocks: the thesis's choice (5.3.1).
+const POLLED: Duration = Duration::from_micros(1600);
+/// Polls whose length is taken (thesis 4.2.3): the clock is not read between them.
+const SAMPLE: u64 = 1000;
 
 /// For a peer that has not started yet.
 const MEETING: Duration = Duration::from_secs(20);
@@ -24,7 +29,8 @@ const MEETING: Duration = Duration::from_secs(20);
 /// time or of the peer's.
 pub struct Peer {
     stream: TcpStream,
-    flags: MsgFlags,
+    /// A receive that has polled so often in vain blocks.
+    polls: u64,
     message: [u8; MESSAGE],
 }
 
@@ -56,22 +62,24 @@ impl Peer {
 
     fn new(stream: TcpStream, receiver: Receiver) -> Result<Peer> {
         stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
-        let flags = match receiver {
-            Receiver::Spin => MsgFlags::MSG_DONTWAIT,
-            Receiver::Block => MsgFlags::empty(),
+        let polls = match receiver {
+            Receiver::Spin => u64::MAX,
+            Receiver::Block => 0,
+            Receiver::Twophase => polls_within(&stream, POLLED),
         };
-        Ok(Peer { stream, flags, message: [0; MESSAGE] })
+        Ok(Peer { stream, polls, message: [0; MESSAGE] })
     }
 
     /// False: there will be no further message.
     pub fn receive(&mut self) -> Result<bool> {
-        let mut filled = 0;
+        let (mut filled, mut polls) = (0, 0);
         while filled < MESSAGE {
-            match recv(self.stream.as_raw_fd(), &mut self.message[filled..], self.flags) {
+            let flags = if polls < self.polls { MsgFlags::MSG_DONTWAIT } else { MsgFlags::empty() };
+            match recv(self.stream.as_raw_fd(), &mut self.message[filled..], flags) {
                 Ok(0) | Err(Errno::ECONNRESET) => return Ok(false),
                 Ok(n) => filled += n,
                 Err(Errno::EAGAIN | Errno::EINTR) if phase() == Phase::Stop => return Ok(false),
-                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                Err(Errno::EAGAIN | Errno::EINTR) => polls += 1,
                 Err(error) => return Err(error).context("cannot receive the token"),
             }
         }
@@ -85,5 +93,34 @@ impl Peer {
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(false),
             Err(error) => Err(error).context("cannot send the token"),
         }
+    }
+}
+
+/// How many polls of a stream from which nothing comes yet take so much CPU time.
+fn polls_within(stream: &TcpStream, length: Duration) -> u64 {
+    let before_ns = thread_cpu_ns();
+    for _ in 0..SAMPLE {
+        let _ = recv(stream.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_PEEK);
+    }
+    length.as_nanos() as u64 * SAMPLE / (thread_cpu_ns() - before_ns).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_two_phase_receive_polls_for_a_while_and_sleeps() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = Peer::connect(listener.local_addr().unwrap(), Receiver::Block).unwrap();
+        let mut peer = Peer::accept(&listener, Receiver::Twophase).unwrap();
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(500));
+            sender.send().unwrap()
+        });
+        let before_ns = thread_cpu_ns();
+        assert!(peer.receive().unwrap() && late.join().unwrap());
+        let used_us = (thread_cpu_ns() - before_ns) / 1000;
+        assert!((400..100_000).contains(&used_us), "1600 us of 500 ms, not {used_us}");
     }
 }

@@ -22,15 +22,16 @@ use crate::wire::{Wire, parse_percent};
 pub struct PoliciesArgs {
     /// What runs: spin-4 is a job of spinning receivers with 4 competitors on each node, block-2x3 two jobs
     /// of blocking ones with 3. After that -200us is computing so long for each message, -mixed 0, 200, 1000
-    /// and 5000 us in turn, by job, and -t3 three threads on each node, with a token each. With -barrier at its end a
-    /// job is on all nodes: its process on CPU 0 sends to all others, which compute, and waits for them.
+    /// and 5000 us in turn, by job, and -t3 three threads on each node, with a token each. With -barrier after that a
+    /// job is on all nodes: its process on CPU 0 sends to all others, which compute, and waits for them. With -io the
+    /// first competitor of each node sleeps 5 ms after each 10 ms of computing, and with -nice1 all have nice level 1.
     #[arg(long, value_name = "NAME,...", default_value = "spin-4,block-4,spin-8,spin-2x2")]
     scenarios: Scenarios,
 
     /// Schedulers to compare: eevdf, which is the kernel's own, with or without another slice
-    /// (eevdf+slice_us=20000), presets, with or without changes
-    /// (dcs+h_ms=-20), 'presets' for all of them, and other sched_ext schedulers (peer:NAME=/path/to/binary,
-    /// and its arguments after spaces).
+    /// (eevdf+slice_us=20000), also with wake-ups that preempt nothing (eevdf+wakeup_preemption=0), presets, with
+    /// or without changes (dcs+h_ms=-20), 'presets' for all of them, and other sched_ext schedulers
+    /// (peer:NAME=/path/to/binary, and its arguments after spaces).
     #[arg(long, value_name = "NAME,...", default_value = "eevdf,presets")]
     schedulers: Contenders,
 

@@ -70,6 +70,7 @@ mod tests {
             fairness,
             fairness_by_node: vec![fairness],
             competitor_fairness_min: None,
+            competitor_shares: vec![],
             round_trips_per_cpu_s: 0.0,
             node_speed_min: None,
             p50_us: 0.0,

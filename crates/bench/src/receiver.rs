@@ -13,6 +13,8 @@ pub enum Receiver {
     Spin,
     /// Blocks in the receive.
     Block,
+    /// Receives without waiting for 1.6 ms, then blocks (thesis 5.3.1).
+    Twophase,
 }
 
 impl fmt::Display for Receiver {
@@ -20,6 +22,7 @@ impl fmt::Display for Receiver {
         f.pad(match self {
             Receiver::Spin => "spin",
             Receiver::Block => "block",
+            Receiver::Twophase => "twophase",
         })
     }
 }
@@ -30,7 +33,7 @@ mod tests {
 
     #[test]
     fn receiver_has_one_name_everywhere() {
-        for receiver in [Receiver::Spin, Receiver::Block] {
+        for receiver in [Receiver::Spin, Receiver::Block, Receiver::Twophase] {
             assert_eq!(serde_json::to_string(&receiver).unwrap(), format!("\"{receiver}\""));
         }
     }

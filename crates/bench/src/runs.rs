@@ -63,6 +63,7 @@ pub mod tests {
             fairness: 1.0,
             fairness_by_node: vec![1.0, 1.0],
             competitor_fairness_min: (competitors > 0).then_some(0.98),
+            competitor_shares: vec![0.2; competitors],
             round_trips_per_cpu_s: per_cpu_s,
             node_speed_min: (competitors > 0).then_some(1e5),
             p50_us: 61.0,

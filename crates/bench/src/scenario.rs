@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What runs on the nodes, and its short name: `spin-4`, `spin-2x2`, `block-4x0-mixed-t2`, `spin-4-barrier`.
+//! What runs on the nodes, and its short name: `spin-4`, `spin-2x2`, `block-4x0-mixed-t2`, `spin-4-barrier`,
+//! `spin-2-io-nice1`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,6 +15,7 @@ use crate::receiver::Receiver;
 /// More would not all be ready before the first gives up waiting for its peer.
 const JOBS: RangeInclusive<usize> = 1..=8;
 const COMPETITORS: RangeInclusive<usize> = 0..=32;
+const NICE: RangeInclusive<u8> = 0..=19;
 
 /// The process that keeps a CPU awake.
 pub const IDLER: &str = "idler";
@@ -40,6 +42,10 @@ pub struct Scenario {
     /// A job is on all nodes, not on a pair of them: its first process sends to all others, and waits for them all
     /// (thesis 5.2.2).
     pub barrier: bool,
+    /// The first competitor on each node sleeps now and then, as a program does that reads files (thesis 5.2.3).
+    pub io: bool,
+    /// Of the competitors. A job that is to go before them has less, and only the difference counts (thesis 5.4.2).
+    pub nice: u8,
     /// A process of the idle class keeps each CPU awake: to wake a CPU costs the job's messages more than to wake a
     /// task on a busy one. Only where there are no competitors, and no name on the command line means it.
     pub awake: bool,
@@ -58,7 +64,9 @@ pub enum Grain {
 impl Scenario {
     /// One job whose processes do nothing but pass one token, beside competitors.
     pub const fn one_job(receiver: Receiver, competitors: usize) -> Scenario {
-        Scenario { receiver, jobs: 1, competitors, grain: Grain::Uniform(0), threads: 1, barrier: false, awake: false }
+        let grain = Grain::Uniform(0);
+        let (io, barrier, awake) = (false, false, false);
+        Scenario { receiver, jobs: 1, competitors, grain, threads: 1, barrier, io, nice: 0, awake }
     }
 
     /// On how many nodes of so many a job is.
@@ -69,7 +77,8 @@ impl Scenario {
     /// A job of this scenario with the nodes to itself, and with one thread on each: its efficiency is relative to
     /// that. If a job has more threads than CPUs, they are not alone: they wait for each other's turns.
     pub fn alone(self, job: usize) -> Scenario {
-        Scenario { jobs: 1, competitors: 0, threads: 1, grain: Grain::Uniform(self.compute_us(job)), ..self }
+        let grain = Grain::Uniform(self.compute_us(job));
+        Scenario { jobs: 1, competitors: 0, io: false, nice: 0, threads: 1, grain, ..self }
     }
 
     /// Is this a baseline of the job `alone`? Whether the CPUs are kept awake makes no difference. If the job computes,
@@ -84,6 +93,16 @@ impl Scenario {
     pub fn workers(self, group: usize) -> impl Iterator<Item = String> {
         let tokens = (0..self.jobs).map(move |job| format!("token{}", group * self.jobs + job));
         tokens.chain((1..=self.competitors).map(|i| format!("hog{i}"))).chain(self.awake.then(|| IDLER.into()))
+    }
+
+    /// The options of this worker, which is no token's.
+    pub fn hog_options(self, name: &str) -> Vec<String> {
+        let is_given = [
+            (name == IDLER, "--idle".into()),
+            (self.io && name == "hog1", "--io".into()),
+            (self.nice > 0, format!("--nice={}", self.nice)),
+        ];
+        is_given.into_iter().filter_map(|(is, option)| is.then_some(option)).collect()
     }
 
     /// What this job computes for each message.
@@ -119,7 +138,7 @@ impl Layout {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Scenario { receiver, jobs, competitors, grain, threads, barrier, awake } = self;
+        let Scenario { receiver, jobs, competitors, grain, threads, barrier, io, nice, awake } = self;
         let load = if *jobs == 1 { competitors.to_string() } else { format!("{jobs}x{competitors}") };
         let grain = match grain {
             Grain::Uniform(0) => String::new(),
@@ -128,8 +147,10 @@ impl fmt::Display for Scenario {
         };
         let threads = if *threads == 1 { String::new() } else { format!("-t{threads}") };
         let barrier = if *barrier { "-barrier" } else { "" };
+        let io = if *io { "-io" } else { "" };
+        let nice = if *nice == 0 { String::new() } else { format!("-nice{nice}") };
         let awake = if *awake { "-awake" } else { "" };
-        f.pad(&format!("{receiver}-{load}{grain}{threads}{barrier}{awake}"))
+        f.pad(&format!("{receiver}-{load}{grain}{threads}{barrier}{io}{nice}{awake}"))
     }
 }
 
@@ -141,12 +162,13 @@ impl FromStr for Scenario {
             Some(scenario) => Ok(scenario),
             None => bail!(
                 "'{text}' is no scenario: RECEIVER-COMPETITORS or RECEIVER-JOBSxCOMPETITORS is wanted, and after it \
-                 -mixed or -COMPUTEus, -tTHREADS and -barrier if need be, such as spin-4, block-2x4 or \
-                 spin-2x2-mixed-t3 (spin or block; {} jobs, {} competitors, {} us, {} threads)",
+                 -mixed or -COMPUTEus, -tTHREADS, -barrier, -io and -niceN if need be, such as spin-4, block-2x4 or \
+                 spin-2x2-mixed-t3 (spin, block or twophase; {} jobs, {} competitors, {} us, {} threads, nice {})",
                 from_to(JOBS),
                 from_to(COMPETITORS),
                 from_to(COMPUTE_US),
-                from_to(THREADS)
+                from_to(THREADS),
+                from_to(NICE)
             ),
         }
     }
@@ -156,7 +178,7 @@ fn from_to<T: fmt::Display>(range: RangeInclusive<T>) -> String {
     format!("{} to {}", range.start(), range.end())
 }
 
-/// One load has one name: a job that is the only one is not mixed with any.
+/// One load has one name: a job that is the only one is not mixed with any, and what competitors do needs some.
 fn parse(text: &str) -> Option<Scenario> {
     let mut parts = text.split('-');
     let receiver = Receiver::from_str(parts.next()?, false).ok()?;
@@ -164,11 +186,13 @@ fn parse(text: &str) -> Option<Scenario> {
     let (jobs, competitors) = load.split_once('x').unwrap_or(("1", load));
     let (jobs, competitors) = (number(jobs, JOBS)?, number(competitors, COMPETITORS)?);
 
-    let (mut grain, mut threads, mut barrier) = (None, None, None);
+    let (mut grain, mut threads, mut barrier, mut io, mut nice) = (None, None, None, None, None);
     for part in parts {
         let is_new = match (part.strip_suffix("us"), part.strip_prefix('t')) {
             _ if part == "mixed" => grain.replace(Grain::Mixed).is_none(),
             _ if part == "barrier" => barrier.replace(true).is_none(),
+            _ if part == "io" => io.replace(true).is_none(),
+            _ if part.starts_with("nice") => nice.replace(number(&part[4..], NICE)?).is_none(),
             (Some(us), _) => grain.replace(Grain::Uniform(number(us, COMPUTE_US)?)).is_none(),
             (_, Some(n)) => threads.replace(number(n, THREADS)?).is_none(),
             _ => false,
@@ -178,8 +202,9 @@ fn parse(text: &str) -> Option<Scenario> {
         }
     }
     let (grain, threads) = (grain.unwrap_or(Grain::Uniform(0)), threads.unwrap_or(1));
+    let (io, nice) = (io.is_some() && competitors > 0, nice.filter(|_| competitors > 0).unwrap_or(0));
     let barrier = barrier.is_some();
-    let scenario = Scenario { receiver, jobs, competitors, grain, threads, barrier, awake: false };
+    let scenario = Scenario { receiver, jobs, competitors, grain, threads, barrier, io, nice, awake: false };
     Some(if jobs == 1 { Scenario { grain: Grain::Uniform(scenario.compute_us(0)), ..scenario } } else { scenario })
 }
 
@@ -231,6 +256,8 @@ mod tests {
                 "spin-4-50us-barrier",
                 Scenario { grain: Grain::Uniform(50), barrier: true, ..scenario(Receiver::Spin, 1, 4) },
             ),
+            ("spin-2-io", Scenario { io: true, ..scenario(Receiver::Spin, 1, 2) }),
+            ("twophase-8-nice1", Scenario { nice: 1, ..scenario(Receiver::Twophase, 1, 8) }),
             ("block-4x0-100000us-t2", Scenario { grain: Grain::Uniform(100_000), threads: 2, ..four }),
         ] {
             assert_eq!(text.parse::<Scenario>().unwrap(), wanted);
@@ -250,6 +277,9 @@ mod tests {
             ("spin-4-mixed", "spin-4"),
             ("block-4x0-t2-mixed", "block-4x0-mixed-t2"),
             ("spin-4-barrier-t2", "spin-4-t2-barrier"),
+            ("spin-2-nice5-io-barrier", "spin-2-barrier-io-nice5"),
+            ("spin-0-io-nice5", "spin-0"),
+            ("spin-4-nice0", "spin-4"),
         ] {
             assert_eq!(text.parse::<Scenario>().unwrap().to_string(), name);
         }
@@ -265,11 +295,23 @@ mod tests {
     }
 
     #[test]
+    fn the_first_competitor_reads_and_all_are_nice() {
+        let mixed: Scenario = "spin-2-io-nice3".parse().unwrap();
+        let options: Vec<_> = mixed.workers(0).map(|name| (mixed.hog_options(&name), name)).collect();
+        assert_eq!(options[1], (vec!["--io".to_string(), "--nice=3".into()], "hog1".into()));
+        assert_eq!(options[2], (vec!["--nice=3".to_string()], "hog2".into()));
+        assert_eq!(mixed.alone(0).to_string(), "spin-0");
+        assert!("spin-2".parse::<Scenario>().unwrap().hog_options("hog1").is_empty());
+        assert_eq!(mixed.hog_options(IDLER)[0], "--idle");
+    }
+
+    #[test]
     fn what_is_no_scenario_is_named_with_what_would_be() {
         let load = ["", "spin", "spin-", "nap-4", "spin-x", "spin-+4", "spin--4", "spin-33", "spin-0x2", "spin-9x1"];
         let rest = ["2x", "4-", "4-t", "4-t0", "4-t65", "4-t+2", "4-us", "4-100001us", "2x2-mixed-mixed", "4-t2-t2"];
         let more = ["4-barrier-barrier", "2x2-mixed-5us", "4-fast", "4-T2", "4-mixed-", "4-t2us"];
-        let rest = rest.iter().chain(&more).map(|rest| format!("spin-{rest}"));
+        let others = ["4-nice", "4-nice20", "4-nice-1", "4-nice1-nice1", "4-io-io"];
+        let rest = rest.iter().chain(&more).chain(&others).map(|rest| format!("spin-{rest}"));
         for bad in load.map(String::from).into_iter().chain(rest) {
             let error = bad.parse::<Scenario>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("'{bad}' is no scenario")) && error.contains("spin-4"), "{error}");

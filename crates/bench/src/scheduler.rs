@@ -30,7 +30,7 @@ pub struct Scheduler {
     /// False where another agent of the same kernel sees to it.
     ours: bool,
     loader: Option<Loader>,
-    slice: Option<BaseSlice>,
+    changes: Vec<Change>,
 }
 
 /// A process that has loaded a scheduler, which goes with it.
@@ -50,11 +50,17 @@ impl Scheduler {
     /// Makes `contender` the node's scheduler, where `layout` runs next, and says which rules it has.
     pub fn switch(&mut self, contender: &Contender, layout: Layout) -> Result<Rules> {
         self.ours = true;
-        self.slice = None;
+        self.changes.clear();
         match contender {
-            Contender::Eevdf { slice_us } => {
+            Contender::Eevdf { slice_us, preempts } => {
                 self.unload()?;
-                self.slice = slice_us.map(BaseSlice::set).transpose()?;
+                if let Some(us) = slice_us {
+                    let before = read_to_string(Change::path("base_slice_ns")).unwrap_or_default();
+                    self.changes.push(Change::make("base_slice_ns", &format!("{us}000"), before)?);
+                }
+                if !preempts {
+                    self.changes.push(Change::make("features", "NO_WAKEUP_PREEMPTION", "WAKEUP_PREEMPTION".into())?);
+                }
             }
             Contender::Preset(name) => return self.switch_to_preset(name, layout),
             Contender::Peer { name, command } => {
@@ -103,26 +109,29 @@ impl Scheduler {
     }
 }
 
-/// The slice of the kernel's own scheduler, changed for as long as this value lasts.
-struct BaseSlice {
+/// A setting of the kernel's own scheduler, changed for as long as this value lasts.
+struct Change {
+    path: String,
     before: String,
 }
 
-impl BaseSlice {
-    const FILE: &str = "/sys/kernel/debug/sched/base_slice_ns";
+impl Change {
+    fn path(file: &str) -> String {
+        format!("/sys/kernel/debug/sched/{file}")
+    }
 
-    fn set(us: u32) -> Result<BaseSlice> {
-        let lacking = || format!("the kernel's slice cannot be set in {}: mount debugfs", Self::FILE);
-        let before = read_to_string(Self::FILE).with_context(lacking)?;
-        fs::write(Self::FILE, format!("{us}000")).with_context(lacking)?;
-        Ok(BaseSlice { before })
+    fn make(file: &str, value: &str, before: String) -> Result<Change> {
+        let path = Change::path(file);
+        fs::write(&path, value)
+            .with_context(|| format!("the kernel's scheduler cannot be changed in {path}: mount debugfs"))?;
+        Ok(Change { path, before })
     }
 }
 
-impl Drop for BaseSlice {
+impl Drop for Change {
     fn drop(&mut self) {
         // What could be written once can be again.
-        let _ = fs::write(Self::FILE, &self.before);
+        let _ = fs::write(&self.path, &self.before);
     }
 }
 

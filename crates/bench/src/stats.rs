@@ -19,6 +19,8 @@ pub struct Figures {
     pub fairness_by_node: Vec<f64>,
     /// Of the competitor that got the least of all nodes.
     pub competitor_fairness_min: Option<f64>,
+    /// What part of a CPU each competitor had, the mean over the nodes, in the order of their names.
+    pub competitor_shares: Vec<f64>,
     /// Per CPU second of the job on all its nodes.
     pub round_trips_per_cpu_s: f64,
     /// How fast the slowest node was: its competitors' loops per CPU second. What somebody outside takes
@@ -47,12 +49,15 @@ impl Figures {
 
         let fairness_by_node: Vec<f64> = nodes.iter().zip(&tokens).map(|(node, token)| fairness(token, node)).collect();
         let hogs = nodes.iter().flat_map(|node| node.hogs.iter().map(|hog| fairness(hog, node)));
+        let of_each = |place: usize| nodes.iter().map(move |node| node.hogs.get(place).map_or(0.0, cpu_share));
+        let competitors = nodes.iter().map(|node| node.hogs.len()).max().unwrap_or(0);
         Ok(Figures {
             round_trips_per_s: trips.count as f64 / tokens[0].seconds,
             cpu_share: mean(tokens.iter().map(|token| cpu_share(token))),
             fairness: mean(fairness_by_node.iter().copied()),
             fairness_by_node,
             competitor_fairness_min: hogs.reduce(f64::min),
+            competitor_shares: (0..competitors).map(|place| mean(of_each(place))).collect(),
             round_trips_per_cpu_s: trips.count as f64 / job_cpu_seconds,
             node_speed_min: nodes.iter().filter_map(speed).reduce(f64::min),
             p50_us: trips.p50_us,
@@ -209,6 +214,8 @@ pub mod tests {
         assert!((figures.cpu_share - 0.175).abs() < 1e-9);
         assert!((figures.fairness - 0.875).abs() < 1e-9, "the mean of 1 and 0.75");
         assert!((figures.competitor_fairness_min.unwrap() - 1.0).abs() < 1e-9);
+        assert!(figures.competitor_shares.iter().all(|share| (share - 0.20625).abs() < 1e-9), "0.2 and 0.2125");
+        assert_eq!(figures.competitor_shares.len(), 4);
         assert!((figures.node_speed_min.unwrap() - 1000.0 / 0.85).abs() < 1e-6, "the second is slower");
         assert!((figures.round_trips_per_cpu_s - 4000.0 / 1.4).abs() < 1e-6);
     }

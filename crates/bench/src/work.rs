@@ -46,6 +46,11 @@ impl Work {
         Work { rounds: rounds as u64 }
     }
 
+    /// How many loops of so many rounds it is, and at least one.
+    pub fn loops_of(self, rounds: u64) -> u64 {
+        (self.rounds / rounds).max(1)
+    }
+
     pub fn run(self) {
         compute(self.rounds);
     }
@@ -67,6 +72,10 @@ mod tests {
         assert_eq!(Work::of(us(200), 100_000).rounds, 2 * SAMPLE_ROUNDS);
         assert_eq!(Work::of(us(50), 100_000).rounds, SAMPLE_ROUNDS / 2);
         assert_eq!(Work::of(us(0), 100_000).rounds, 0);
+        assert_eq!(
+            [1, SAMPLE_ROUNDS, u64::MAX].map(|rounds| Work::of(us(200), 100_000).loops_of(rounds)),
+            [1 << 16, 2, 1]
+        );
     }
 
     #[test]
