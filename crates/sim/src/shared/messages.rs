@@ -4,7 +4,7 @@
 
 use super::model::{Event, MESSAGES, Shared};
 use super::program::Pattern;
-use super::task::Boost;
+use super::task::{Boost, Correspondent};
 use crate::engine::Queue;
 use crate::node::Mode;
 
@@ -44,15 +44,6 @@ impl Messages {
             Demands::Meeting => meets,
         }
     }
-}
-
-/// From whom a task has heard, on this channel of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Correspondent {
-    channel: u8,
-    heard_ns: u64,
-    /// When it was asked for last, in ns.
-    told_ns: Option<u64>,
 }
 
 impl Shared<'_> {

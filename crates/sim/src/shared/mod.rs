@@ -21,6 +21,7 @@ pub mod slices;
 mod stays;
 mod steps;
 mod task;
+mod turns;
 pub mod uneven;
 
 use serde::Serialize;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A task: a process of a parallel job, or a competitor.
 
-use super::messages::Correspondent;
 use super::program::CHANNELS;
 use crate::engine::NEVER_NS;
 use crate::policy::NEW_HISTORY;
@@ -78,6 +77,17 @@ pub enum Spends {
 
 /// Of a process whose job is there.
 pub const SPENDS: usize = 6;
+
+/// From whom a task has heard, on this channel of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Correspondent {
+    /// Its place among those of the task.
+    pub channel: u8,
+    /// When it was heard from last, in ns.
+    pub heard_ns: u64,
+    /// When it was asked for last, in ns.
+    pub told_ns: Option<u64>,
+}
 
 /// A task.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 //! go, how clocks and the fair order stand at the start, which nodes have another policy.
 
 use super::Setup;
-use super::model::Shared;
 use crate::random::Random;
 
 /// A piece of the arrival rule `beat` that can be left out, to see what it is worth.
@@ -78,49 +77,4 @@ pub fn spans(setup: &Setup, seed: u64) -> Vec<Span> {
 pub fn competitors(setup: &Setup, seed: u64, node: u32) -> u32 {
     setup.competitors
         + Random::new(seed, (1 << 63) | u64::from(node)).below(u64::from(setup.uneven.competitors_more) + 1) as u32
-}
-
-impl Shared<'_> {
-    /// Whether a task has this slot of this node now.
-    pub(super) fn is_present(&self, node: u32, slot: u32) -> bool {
-        let (job, _) = self.setup.who_is(node, slot);
-        match self.spans.get(job as usize) {
-            Some(span) => span.is_here && span.index(node, self.setup.nodes).is_some(),
-            None => job - self.setup.jobs < self.competitors[node as usize],
-        }
-    }
-
-    /// How many tasks share a CPU of this node now, 1 if there are fewer than CPUs.
-    fn tasks_a_cpu(&self, node: u32) -> f64 {
-        let tasks = (0..self.slots).filter(|&slot| self.is_present(node, slot)).count();
-        (tasks as f64 / f64::from(self.setup.cpus)).max(1.0)
-    }
-
-    /// Notes what all were due until now. To be called before a job comes or goes.
-    pub(super) fn notes_dues(&mut self, now_ns: u64) {
-        let passed_ns = (now_ns - self.dues_at_ns) as f64;
-        self.dues_at_ns = now_ns;
-        let mut least = vec![1.0f64; self.spans.len()];
-        for node in 0..self.setup.nodes {
-            let share = 1.0 / self.tasks_a_cpu(node);
-            for slot in 0..self.slots {
-                if !self.is_present(node, slot) {
-                    continue;
-                }
-                self.tasks[(node * self.slots + slot) as usize].due_ns += passed_ns * share;
-                if let Some(least) = least.get_mut(self.setup.who_is(node, slot).0 as usize) {
-                    *least = least.min(share);
-                }
-            }
-        }
-        for (job, least) in least.into_iter().enumerate().filter(|&(job, _)| self.spans[job].is_here) {
-            self.dues_ns[job] += passed_ns * least;
-        }
-    }
-
-    /// TAI of the node of the CPU `on`, as its clock has it.
-    pub(super) fn tai_ns(&self, on: usize, now_ns: u64) -> u64 {
-        let cpu = &self.cpus[on];
-        cpu.tai_ns + now_ns + (now_ns as f64 * cpu.drift_ppm / 1e6) as u64
-    }
 }

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Turns that all nodes draw alike (`policies/beat.h`).
+//!
+//! Each CPU draws for itself: the jobs that have tasks on it take part, with the weight of these. What a message says
+//! goes to the CPU of its receiver.
+
+use std::cmp::Ordering;
+
+use super::beat::{Beat, is_beat};
+use super::dispatch::Leaves;
+use super::model::{Event, Shared};
+use super::task::Park;
+use super::uneven::Piece;
+use crate::engine::Queue;
+use crate::local::WEIGHT;
+use crate::node::Mode;
+use cosched_rules::intf::{cosched_beat_job, cosched_beat_news};
+use cosched_rules::native;
+
+impl Shared<'_> {
+    /// TAI of the node of the CPU `on`, as its clock has it.
+    pub(super) fn tai_ns(&self, on: usize, now_ns: u64) -> u64 {
+        let cpu = &self.cpus[on];
+        cpu.tai_ns + now_ns + (now_ns as f64 * cpu.drift_ppm / 1e6) as u64
+    }
+
+    fn has(&self, piece: Piece) -> bool {
+        !self.setup.uneven.without.contains(&piece)
+    }
+
+    fn beat_clock_ns(&self, on: usize, now_ns: u64) -> u64 {
+        native::beat_clock_ns(&self.cpus[on].beat.clock, self.tai_ns(on, now_ns))
+    }
+
+    /// Starts the turns of a CPU.
+    pub(super) fn beat_starts(&mut self, on: usize, queue: &mut Queue<Event>) {
+        self.beat_turns(on, queue.now_ns());
+        self.beat_schedules(on, queue);
+    }
+
+    fn beat_schedules(&mut self, on: usize, queue: &mut Queue<Event>) {
+        let rest_ns = self.beat_rest_ns(on, queue.now_ns());
+        // A clock that goes too fast ends it earlier.
+        let rest_ns = (rest_ns as f64 / (1.0 + self.cpus[on].drift_ppm / 1e6)).ceil() as u64;
+        self.cpus[on].beat.ends_ns = queue.now_ns() + rest_ns;
+        queue.at(self.cpus[on].beat.ends_ns, Event::Turn { cpu: on as u32 });
+    }
+
+    fn beat_rest_ns(&self, on: usize, now_ns: u64) -> u64 {
+        native::gang_rest_ns(self.policy(on), self.beat_clock_ns(on, now_ns)).max(1)
+    }
+
+    /// A turn ends on this CPU, if its clock was not moved meanwhile. Returns whether it was not.
+    pub(super) fn beat_turn_over(&mut self, on: usize, queue: &mut Queue<Event>) -> bool {
+        if self.cpus[on].beat.ends_ns != queue.now_ns() {
+            return false;
+        }
+        self.beat_changes(on, queue);
+        true
+    }
+
+    /// The clock of the CPU is another than before: by the time that has passed, or by what it has heard.
+    fn beat_changes(&mut self, on: usize, queue: &mut Queue<Event>) {
+        let turns = self.beat_turns(on, queue.now_ns());
+        self.beat_schedules(on, queue);
+        if !turns {
+            return;
+        }
+        match self.cpus[on].node.mode {
+            Mode::Idle => self.dispatch(on, queue),
+            Mode::Switching(_) => self.cpus[on].resched = true,
+            Mode::Running(slot) => {
+                self.stops(on, slot, Leaves::Expired, queue);
+                self.dispatch(on, queue);
+            }
+        }
+    }
+
+    /// Draws for the turn that it is, unless that is done. Returns whether it is a new one.
+    fn beat_turns(&mut self, on: usize, now_ns: u64) -> bool {
+        let policy = self.policy(on);
+        let tai_ns = self.tai_ns(on, now_ns);
+        native::beat_clock_turn(&mut self.cpus[on].beat.clock, policy, tai_ns);
+        let clock_ns = self.beat_clock_ns(on, now_ns);
+        let turn = clock_ns / policy.quantum_ns.max(1);
+        if self.cpus[on].beat.turn == Some(turn) {
+            return false;
+        }
+        self.settle(on, now_ns);
+        let mut beat = std::mem::replace(&mut self.cpus[on].beat, Beat::new(0, &[]));
+        beat.turn = Some(turn);
+        self.beat_draws(on, turn, native::beat_period(policy, clock_ns), &mut beat);
+        self.cpus[on].beat = beat;
+        true
+    }
+
+    /// Draws the order in which jobs go in this turn.
+    fn beat_draws(&self, on: usize, turn: u64, period: u64, beat: &mut Beat) {
+        let (node, policy, jobs) = (self.node_of(on), self.policy(on), self.setup.jobs);
+        let (mut weights, mut leads, mut after) = (vec![0u64; jobs as usize], vec![0i64; jobs as usize], 0);
+        for slot in (0..self.slots).filter(|&slot| self.is_present(node, slot)) {
+            if self.tasks[self.place_of(on, slot)].cpu as usize != on {
+                continue;
+            }
+            let job = self.setup.who_is(node, slot).0 as usize;
+            after += u64::from(WEIGHT);
+            if let Some(weight) = weights.get_mut(job) {
+                *weight += u64::from(WEIGHT);
+                leads[job] = leads[job].max(self.cpus[on].node.local.lead_ns(slot));
+            }
+        }
+        let mut order: Vec<usize> = (0..jobs as usize).filter(|&job| weights[job] > 0).collect();
+        order.sort_by(|&a, &b| self.beat_order(&beat.jobs[a], &beat.jobs[b]));
+        beat.won = false;
+        for job in order {
+            after -= weights[job];
+            let here = native::beat_theta(weights[job], after);
+            let it = &mut beat.jobs[job];
+            native::beat_renew(it, here, period);
+            if !self.has(Piece::Share) {
+                it.theta = here;
+            }
+            beat.ranks[job] = native::beat_rank(policy, it, turn, leads[job], &mut beat.won);
+        }
+    }
+
+    fn beat_order(&self, a: &cosched_beat_job, b: &cosched_beat_job) -> Ordering {
+        if !self.has(Piece::Size) {
+            return a.name.cmp(&b.name);
+        }
+        native::beat_is_before(b, a).cmp(&native::beat_is_before(a, b))
+    }
+
+    /// How early `slot` is in this turn: 0 is the first. All are alike in one that nobody has won.
+    fn beat_rank(&self, on: usize, slot: u32, now_ns: u64) -> u64 {
+        let (beat, job) = (&self.cpus[on].beat, self.setup.who_is(self.node_of(on), slot).0 as usize);
+        let drawn = if beat.won { beat.ranks.get(job).copied() } else { None };
+        // No job has the name of one that competes.
+        let name = beat.jobs.get(job).map_or(0, |job| job.name);
+        native::beat_rank_held(&beat.hold, name, drawn.unwrap_or(native::BEAT_REST_RANK), now_ns)
+    }
+
+    /// Puts first who comes first in this turn and is not parked, for the rest of it. False: this is not the rule here.
+    pub(super) fn takes_beat(&mut self, on: usize, now_ns: u64) -> bool {
+        if !is_beat(self.policy(on)) {
+            return false;
+        }
+        self.beat_turns(on, now_ns);
+        let rest_ns = self.beat_rest_ns(on, now_ns);
+        let queue = self.cpus[on].node.local.queue().iter().copied();
+        let waits = queue.filter(|&slot| self.tasks[self.place_of(on, slot)].park != Park::Parked);
+        // Of equals the first in the fair order.
+        if let Some(slot) = waits.min_by_key(|&slot| self.beat_rank(on, slot, now_ns)) {
+            self.cpus[on].node.local.boost(slot, Some(rest_ns));
+        }
+        true
+    }
+
+    /// Whether `slot`, which has a message, is to run instead of the task that runs or is switched to.
+    pub(super) fn beat_preempts(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
+        let (Mode::Running(other) | Mode::Switching(other)) = self.cpus[on].node.mode else { return false };
+        self.has(Piece::Demand)
+            && (self.beat_follows(on, slot, other, now_ns)
+                || self.beat_rank(on, slot, now_ns) < self.beat_rank(on, other, now_ns))
+    }
+
+    /// Whether `slot` takes the CPU from `other` because its job is astray.
+    fn beat_follows(&mut self, on: usize, slot: u32, other: u32, now_ns: u64) -> bool {
+        let (policy, node) = (self.policy(on), self.node_of(on));
+        let [job, of_other] = [slot, other].map(|slot| self.setup.who_is(node, slot).0);
+        let cpu = &mut self.cpus[on];
+        let [lead_ns, other_lead_ns] = [slot, other].map(|slot| cpu.node.local.lead_ns(slot));
+        let it = &cpu.beat.jobs[job as usize];
+        job != of_other && native::beat_follows(&mut cpu.beat.hold, policy, it, lead_ns, other_lead_ns, now_ns)
+    }
+
+    /// What a message of `slot` says; nothing under other rules, which is a sketch of nobody.
+    pub(super) fn beat_tells(&self, on: usize, slot: u32, now_ns: u64) -> cosched_beat_news {
+        if !is_beat(self.policy(on)) {
+            return native::NO_NEWS;
+        }
+        let job = self.setup.who_is(self.node_of(on), slot).0 as usize;
+        native::beat_tell(&self.cpus[on].beat.jobs[job], self.beat_clock_ns(on, now_ns))
+    }
+
+    /// A message has come for `slot`, with what it says.
+    pub(super) fn beat_hears(&mut self, on: usize, slot: u32, news: &cosched_beat_news, queue: &mut Queue<Event>) {
+        let policy = self.policy(on);
+        if !is_beat(policy) {
+            return;
+        }
+        let (now_ns, job) = (queue.now_ns(), self.setup.who_is(self.node_of(on), slot).0 as usize);
+        if news.sizes == 0 {
+            if self.has(Piece::Astray) {
+                native::beat_hear_nothing(&mut self.cpus[on].beat.jobs[job]);
+            }
+            return;
+        }
+        let tai_ns = self.tai_ns(on, now_ns);
+        native::beat_hear(&mut self.cpus[on].beat.jobs[job], policy, news);
+        if self.has(Piece::Clock) && native::beat_clock_hear(&mut self.cpus[on].beat.clock, policy, tai_ns, news.tai_ns)
+        {
+            self.beat_changes(on, queue);
+        }
+    }
+}
