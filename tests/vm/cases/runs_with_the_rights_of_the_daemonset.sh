@@ -67,7 +67,7 @@ compete
 "$tests/messages" 10s 5000 tcp4/block udp4/spin || fail "the messages failed"
 (( $(inside status --json | jq .counters.arrivals) > 1000 )) || fail "it hears no messages of the node"
 inside policy set sb >"$tmp/set"
-inside status | grep -q 'policy.* sb' || fail "the policy is not what was set: $(inside status)"
+inside status | grep 'policy.* sb' >/dev/null || fail "the policy is not what was set: $(inside status)"
 nsenter --net --target "$loader" curl --silent --fail --max-time 10 http://127.0.0.1:29937/metrics |
 	grep '^scx_cosched_job_cpu_seconds_total' >"$tmp/metrics" || fail "no job is served"
 drop

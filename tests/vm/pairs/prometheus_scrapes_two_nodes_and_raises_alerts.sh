@@ -1,7 +1,7 @@
 #!/bin/bash
 # A real Prometheus scrapes the schedulers of two nodes and runs the rules that the package brings. Each is evaluated
 # without a fault, and each recorded series has a value for either node. The alert that a node is down is raised when its
-# scheduler is gone, only then, and for that node only.
+# scheduler is gone, only then, and for that node only, and ends when it is back.
 set -Eeuo pipefail
 # shellcheck source=../common.sh
 . "$(dirname -- "$0")/../common.sh"
@@ -57,10 +57,12 @@ scrape_configs:
 rule_files: [$rules]
 END
 
+served() { load '[ -S /run/scx_cosched.sock ]' scx_cosched run --metrics-listen "0.0.0.0:$port"; }
+
 # begin NODE COMMAND: in the background there, in the cgroup /job
 begin() { mpi-remote "${nodes[$1]}" "(exec setsid mpi-task job $2 >$tmp/said 2>&1) & echo \$! >>$tmp/begun"; }
 
-load '[ -S /run/scx_cosched.sock ]' scx_cosched run --metrics-listen "0.0.0.0:$port"
+served
 begin 1 "prefetcher answer ${nodes[1]} 7100"
 until there "ss -Hltn 'sport = 7100' | grep -q ."; do sleep 0.2; done
 begin 0 "prefetcher call ${nodes[1]} 7100"
@@ -89,5 +91,8 @@ there "kill -INT \$(cat $tmp/loader)"
 eventually 60 alert "${targets[1]} firing" || die "the alert is not raised: $(api alerts)"
 there "rm $tmp/loader"
 everywhere "kill \$(cat $tmp/begun) || true"
+unload
+served
+eventually 60 alert "" || die "the alert stays: $(api alerts)"
 unload
 everywhere "! grep -E 'warning|error|panicked' $tmp/loader.log | grep -v 'metrics are open'"

@@ -8,12 +8,12 @@ use super::task::{Boost, Correspondent};
 use crate::engine::Queue;
 use crate::node::Mode;
 
-/// Who was heard from in this time is a correspondent, in ns.
+/// A process that was heard from in this time is a correspondent, in ns.
 const RECENT_NS: u64 = 1_000_000_000;
 /// The most correspondents of a task that are asked for, as in the kernel.
 pub const MOST_PREFETCHED: u32 = 8;
 
-/// Which messages are demands to run their receiver. All wake one that sleeps.
+/// Which messages are demands to run their receiver. All wake a receiver that sleeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Demands {
     /// All.
