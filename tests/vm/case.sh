@@ -60,7 +60,7 @@ granted() { scx_cosched status --json | jq '[.granted[]] | add'; }
 # pid is added to the array hogs
 hogs=()
 hog() {
-	"$@" sh -c 'while :; do :; done' &
+	"$@" loads busy &
 	hogs+=($!)
 }
 

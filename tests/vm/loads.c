@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // loads: what programs do on a shared machine that is not a parallel job, for the suite.
 //
+//   loads busy                    computes, for ever, by a jump to itself: virtual time passes over that (see lockstep.patch)
 //   loads chain MS                computes for so long, has a child that does the same, and exits, for ever
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
@@ -480,7 +481,9 @@ int main(int count, char **args)
 	const char *what = count > 1 ? args[1] : "";
 #define N(i) number(args, i, count)
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!strcmp(what, "chain"))
+	if (!strcmp(what, "busy"))
+		compute_for_ever(NULL);
+	else if (!strcmp(what, "chain"))
 		chain(N(2) * NS_PER_MS);
 	else if (!strcmp(what, "token"))
 		token(N(2), N(3) * NS_PER_US);

@@ -10,7 +10,7 @@ loop
 start --policy beat --quantum-ms 5 "${loops[@]}" --interface lo --node-number 100 --cluster-key "$tmp/key"
 in_group victim "$tests/liar" job &
 in_group honest "$tests/messages" forever 60000 loop4/spin >"$tmp/messages" 2>&1 &
-for cpu in 0 1; do in_group hogs taskset -c $cpu sh -c 'while :; do :; done' & done
+for cpu in 0 1; do hog in_group hogs taskset -c $cpu; done
 coproc LIAR { exec chrt --fifo 1 "$tests/liar" "$tmp/key" /victim; }
 sleep 3
 

@@ -59,7 +59,7 @@ loop
 begin
 coproc LIAR { exec chrt --fifo 1 "$tests/liar" "$tmp/key" /job; }
 in_group job "$tests/liar" job &
-for cpu in 0 1; do in_group hogs taskset -c $cpu sh -c 'while :; do :; done' & done
+for cpu in 0 1; do hog in_group hogs taskset -c $cpu; done
 sleep 3
 turns 4
 won 400 550 0
