@@ -3,6 +3,8 @@
 set -Eeuo pipefail
 
 tests=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=common.sh
+. "$tests/common.sh"
 tmp=$(mktemp -d)
 socket=/run/scx_cosched.sock
 metrics=127.0.0.1:29937
@@ -20,18 +22,9 @@ fail() {
 }
 
 state() { cat /sys/kernel/sched_ext/state; }
+restarts() { cat /sys/kernel/sched_ext/enable_seq; }
 disabled() { [[ $(state) == disabled ]]; }
 is() { [[ $1 == "$2" ]] || fail "${3:-got} '$1', expected '$2'"; }
-
-# eventually SECONDS COMMAND...: succeeds as soon as the command does
-eventually() {
-	local deadline=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		(( SECONDS < deadline )) || return 1
-		sleep 0.1
-	done
-}
 
 runs() {
 	kill -0 "$loader" 2>/dev/null || fail "the loader has ended"

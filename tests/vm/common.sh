@@ -18,6 +18,16 @@ need() {
 	done
 }
 
+# eventually SECONDS COMMAND...: succeeds as soon as the command does
+eventually() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		(( SECONDS < deadline )) || return 1
+		sleep 0.1
+	done
+}
+
 # without_full_cgroups: what the kernel has said (stdin), without its reports that a cgroup has no memory left. Reports
 # that the machine has none stay, and so does one that does not end.
 without_full_cgroups() {

@@ -38,8 +38,7 @@ attached() { scx_cosched status --json | jq '.hooks.attached | length'; }
 rested() { [[ $(scx_cosched status --json | jq '.hooks.resting | length') == "$1" ]]; }
 complete() { [[ $(scx_cosched status --json | jq -c .hooks.missing) == '[]' ]]; }
 heard() { [[ $(scx_cosched status --json | jq .hinted.threads) == 1 ]]; }
-seq() { cat /sys/kernel/sched_ext/enable_seq; }
-restarted() { (( $(seq) > before )) && runs && [[ -n $(counter context_switches) ]]; }
+restarted() { (( $(restarts) > before )) && runs && [[ -n $(counter context_switches) ]]; }
 sent() { (( $(counter prefetches_sent) > before )); }
 
 # works: everything that takes privileges
@@ -79,7 +78,7 @@ scx_cosched policy set local >/dev/null
 scx_cosched policy set dcs --gate always >/dev/null
 is "$(attached)" "$all" "after another policy, so many hooks are attached:"
 for at in 0 1; do
-	before=$(seq)
+	before=$(restarts)
 	echo $at >$online
 	eventually 120 restarted || fail "with CPU 1 at $at it was not loaded again"
 	scx_cosched policy set dcs --gate always >/dev/null

@@ -3,7 +3,7 @@
 # and the remedy, ends with an error, and leaves everything as it was.
 . "$(dirname -- "$0")/../case.sh"
 
-situation() { state; cat /sys/kernel/sched_ext/enable_seq; }
+situation() { state; restarts; }
 
 # refused PROBLEM REMEDY COMMAND...
 refused() {

@@ -6,12 +6,11 @@
 online=/sys/devices/system/cpu/cpu1/online
 trap 'echo 1 >$online' EXIT
 
-seq() { cat /sys/kernel/sched_ext/enable_seq; }
-restarted() { (( $(seq) > before )) && runs; }
+restarted() { (( $(restarts) > before )) && runs; }
 
 # change ONLINE: CPU 1 goes (0) or comes (1)
 change() {
-	before=$(seq)
+	before=$(restarts)
 	switches=$(counter context_switches)
 	echo "$1" >$online
 	# To load it takes 18 s of CPU time in virtual time, and the hog wants the same CPU.

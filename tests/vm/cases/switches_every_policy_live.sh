@@ -28,7 +28,7 @@ scx_cosched policy show --json >"$tmp/first"
 talk 8000 tcp4/spin/5 tcp6/block/5 udp4/block/50 udp4/poll/5 udp6/epoll/50 stream/spin/50 dgram/block/5
 for cpu in 0 1; do hog taskset -c $cpu; done
 sleep 2
-before=$(cat /sys/kernel/sched_ext/enable_seq)
+before=$(restarts)
 
 # One after the other.
 mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name')
@@ -55,7 +55,7 @@ set_policy "$(cat "$tmp/first")" dcs-sb
 quiet
 all_were_set $((${#presets[@]} + 16))
 
-is "$(cat /sys/kernel/sched_ext/enable_seq)" "$before" "enable_seq is"
+is "$(restarts)" "$before" "enable_seq is"
 is "$(cat /sys/kernel/sched_ext/nr_rejected)" 0 "tasks rejected:"
 ! grep -q restart "$tmp/log" || fail "it was restarted"
 ran "${hogs[@]}"

@@ -55,10 +55,10 @@ soak() {
 start
 mapfile -t presets < <(scx_cosched policy list --json | jq -r '.[].name')
 for cpu in 0 1; do hog in_group hogs taskset -c $cpu; done
-before=$(cat /sys/kernel/sched_ext/enable_seq)
+before=$(restarts)
 soak || fail "a message was late (seed $seed)"
 runs
-is "$(cat /sys/kernel/sched_ext/enable_seq)" "$before" "enable_seq is"
+is "$(restarts)" "$before" "enable_seq is"
 is "$(cat /sys/kernel/sched_ext/nr_rejected)" 0 "tasks rejected:"
 scx_cosched status --json >"$tmp/status"
 jq -e '.counters.arrivals > 1000 and .counters.parks > 0 and ([.jobs[].job] | contains(["/case", "/hogs"]))' "$tmp/status" >/dev/null ||

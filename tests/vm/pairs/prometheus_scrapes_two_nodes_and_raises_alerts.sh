@@ -18,16 +18,6 @@ targets=("${nodes[0]}:$port" "${nodes[1]}:$port")
 
 api() { curl --silent --show-error --fail --max-time 30 --get "http://$at/api/v1/$1" "${@:2}"; }
 
-# eventually SECONDS COMMAND...: succeeds as soon as the command does
-eventually() {
-	local deadline=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		(( SECONDS < deadline )) || return 1
-		sleep 0.5
-	done
-}
-
 # on_both EXPRESSION: it has a value for either node
 on_both() {
 	[[ $(api query --data-urlencode "query=$1" | jq --raw-output '.data.result[].metric.instance' | sort -u | xargs) == \
