@@ -6,10 +6,6 @@
 #ifndef COSCHED_INTF_H
 #define COSCHED_INTF_H
 
-#ifndef __VMLINUX_H__
-#include "../policies/native.h"
-#endif
-
 #include "counters.h"
 #include "../policies/account.h"
 #include "../policies/balance.h"
