@@ -130,7 +130,7 @@ static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct
 	if (is_in_order(tctx) && tctx->order_cpu == cpu)
 		return;
 	now = scx_bpf_now();
-	credit_ns = tctx->newborn ? 0 : fair_credit(current_policy(), cctx->newcomers, tctx->awaits);
+	credit_ns = tctx->weight ? fair_credit(current_policy(), cctx->newcomers, tctx->awaits) : 0;
 	advance_share_clock(cctx, cpu, now);
 	share_ns = due_share(tctx, now);
 	leave_order(tctx);
@@ -139,7 +139,6 @@ static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct
 	if (share_ns)
 		account(p, tctx, 0, share_ns, false);
 	tctx->awaits = 0;
-	tctx->newborn = 0;
 	tctx->share_seen = cctx->shares.ns;
 	enter_order(p, tctx, cctx, cpu, credit_ns);
 }

@@ -145,7 +145,6 @@ s32 BPF_STRUCT_OPS(cosched_init_task, struct task_struct *p, struct scx_init_tas
 		return -ENOMEM;
 	tctx->cpu = -1;
 	tctx->order_cpu = -1;
-	tctx->newborn = 1;
 	if (args->fork)
 		inherit_place(tctx);
 	tctx->group = args->cgroup ? find_group(args->cgroup) : ROOT_GROUP;

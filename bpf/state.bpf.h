@@ -134,7 +134,7 @@ static void full_barrier(void)
 struct task_ctx {
 	/* The fair order. */
 	struct cosched_place place;	/* in the order of its group on a CPU */
-	u32 weight;		/* by its nice level, as of when it was last in an order */
+	u32 weight;		/* by its nice level, as of when it was last in an order; 0: it was in none yet */
 	u32 group;		/* of the cgroup that it is in */
 	u32 order_group;	/* the group and CPU whose order it is in, or was last */
 	s32 order_cpu;		/* -1: none yet */
@@ -155,7 +155,6 @@ struct task_ctx {
 	u64 share_seen;		/* the share clock of order_cpu up to which the fair share is counted */
 	s32 cpu;		/* where it runs, or whose queue it waits in; -1: none yet */
 	u32 held;		/* set aside: the furthest group upwards that is kept from running (aside.bpf.h) */
-	u32 newborn;		/* has not been runnable yet */
 	u32 newcomer;		/* has not run yet since it came to order_cpu */
 	u32 woken_sync;		/* the task that woke it, on the CPU where it waits, promised to sleep */
 
