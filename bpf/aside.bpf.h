@@ -60,7 +60,6 @@ static void put_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 	become_idle(p, tctx);
 	return_limit(tctx);
 	tctx->slice_used_ns = 0;
-	tctx->leaves = 0;
 	set_phase(tctx, PHASE_BLOCKED);
 	look_at_limits(cctx, tctx->cpu, tctx->look_at, now);
 }

@@ -112,7 +112,6 @@ static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 	tctx->woken_sync = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
-	tctx->leaves = 0;
 	cctx->noted = 0;
 	cctx->arrived = 0;
 	cctx->preempt_at_tick = 0;
