@@ -217,14 +217,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 				return err;
 			}
 		}
-		err = init_limits(cpu);
+		err = init_timer(&limit_timers, cpu, limits_end) ?: init_timer(&pulses, cpu, pulse_beats);
 		if (err) {
-			scx_bpf_error("cannot create the timer of limits of CPU %u: %d", cpu, err);
-			return err;
-		}
-		err = init_pulse(cpu);
-		if (err) {
-			scx_bpf_error("cannot create the timer of CPU %u: %d", cpu, err);
+			scx_bpf_error("cannot create the timers of CPU %u: %d", cpu, err);
 			return err;
 		}
 	}

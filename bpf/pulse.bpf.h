@@ -23,16 +23,7 @@
 #ifndef COSCHED_PULSE_BPF_H
 #define COSCHED_PULSE_BPF_H
 
-struct pulse {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, COSCHED_MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct pulse);
-} pulses SEC(".maps");
+TIMER_ON_EACH_CPU(pulses);
 
 /* Does the policy want to know who receives where, and who polls? */
 static bool looks_matter(void)
@@ -102,7 +93,7 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 }
 
 /* Sets the timer of @cctx's CPU, on which this runs, to run out in @next_ns. */
-static void set_pulse(struct cpu_ctx *cctx, struct pulse *pulse, u64 next_ns)
+static void set_pulse(struct cpu_ctx *cctx, struct timer_on *pulse, u64 next_ns)
 {
 	if (!bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
 		cctx->pulse_at = scx_bpf_now() + next_ns;
@@ -122,7 +113,7 @@ static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 c
 {
 	bool here = cpu == (s32)bpf_get_smp_processor_id();
 	u64 next_ns = !here || (cctx->pulse_at && !may_be_late(cctx)) ? 0 : next_pulse(tctx, cctx, cpu);
-	struct pulse *pulse;
+	struct timer_on *pulse;
 	u32 key = cpu;
 
 	if (!next_ns || (cctx->pulse_at && (s64)(cctx->pulse_at - scx_bpf_now() - next_ns) <= 0))
@@ -324,7 +315,7 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 	}
 }
 
-static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
+static int pulse_beats(void *map, u32 *key, struct timer_on *pulse)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	s32 cpu = bpf_get_smp_processor_id();
@@ -345,17 +336,6 @@ static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
 	if (next_ns)
 		set_pulse(cctx, pulse, next_ns);
 	return 0;
-}
-
-static s32 init_pulse(u32 cpu)
-{
-	struct pulse *pulse = bpf_map_lookup_elem(&pulses, &cpu);
-	s32 err;
-
-	if (!pulse)
-		return -ENOENT;
-	err = bpf_timer_init(&pulse->timer, &pulses, CLOCK_MONOTONIC);
-	return err && err != -EBUSY ? err : bpf_timer_set_callback(&pulse->timer, pulse_beats);
 }
 
 #endif

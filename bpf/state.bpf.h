@@ -247,6 +247,31 @@ static void set_phase(struct task_ctx *tctx, u32 phase)
 	__sync_lock_test_and_set(&tctx->phase, phase);
 }
 
+/* A timer on each CPU. */
+struct timer_on {
+	struct bpf_timer timer;
+};
+
+#define TIMER_ON_EACH_CPU(name)				\
+struct {						\
+	__uint(type, BPF_MAP_TYPE_ARRAY);		\
+	__uint(max_entries, COSCHED_MAX_CPUS);		\
+	__type(key, u32);				\
+	__type(value, struct timer_on);		\
+} name SEC(".maps")
+
+/* Has @callback called when the timer of @cpu in @timers runs out. Inline: the verifier wants to know both. */
+static __always_inline s32 init_timer(void *timers, u32 cpu, int (*callback)(void *, u32 *, struct timer_on *))
+{
+	struct timer_on *timer = bpf_map_lookup_elem(timers, &cpu);
+	s32 err;
+
+	if (!timer)
+		return -ENOENT;
+	err = bpf_timer_init(&timer->timer, timers, CLOCK_MONOTONIC);
+	return err && err != -EBUSY ? err : bpf_timer_set_callback(&timer->timer, callback);
+}
+
 /*
  * A pid says which task to look up, the start time whether it still is the one that was meant. Not kept in
  * the context: a task has no start time yet when ops.init_task() sees it.
