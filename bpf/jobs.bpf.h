@@ -77,13 +77,6 @@ static u64 due_share(const struct task_ctx *tctx, u64 now)
 			     tctx->effective);
 }
 
-/* What the window of @tctx is at @now (window.h). Changes nothing. Inline: hooks call as deep as 6.16 allows. */
-static __always_inline void present_window(struct cosched_window *window, const struct task_ctx *tctx, u64 now)
-{
-	*window = tctx->window;
-	cosched_window_add(window, current_policy(), now, 0, due_share(tctx, now));
-}
-
 /* How much more than its fair share @tctx has run, under beat, in ns. A global function: it is verified once. */
 __noinline s64 surplus_of(struct task_ctx *tctx __arg_nonnull, u64 now)
 {
