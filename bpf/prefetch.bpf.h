@@ -104,17 +104,6 @@ __noinline int note_correspondent(struct task_struct *p __arg_trusted, u64 addr,
 	return 0;
 }
 
-/* The verifier hands no pointer over as a number, unless it has been read as one. */
-static void hear_from(struct task_struct *p, const struct sock *sk, u64 receiver)
-{
-	u64 addr = 0;
-
-	if (!prefetch_max)
-		return;
-	bpf_probe_read_kernel(&addr, sizeof(addr), &sk);
-	note_correspondent(p, addr, receiver);
-}
-
 /* Has the thread ask for the other end of the socket at @addr. False if there is none any more. */
 static bool tell_correspondent(u64 addr, const struct cpu_ctx *cctx)
 {

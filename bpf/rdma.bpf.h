@@ -159,7 +159,7 @@ int BPF_PROG(on_rxe_completion, struct rxe_cq *cq, struct rxe_cqe *cqe)
 	channel = waits_at ? completions_at(waits_at + COMPLETIONS_TAG) : NULL;
 	if (channel)
 		queue->at.receiver = channel->at.receiver;
-	deliver(&queue->at, addr, COSCHED_ENDPOINT_rdma, NULL);
+	deliver(&queue->at, addr, COSCHED_ENDPOINT_rdma);
 	return 0;
 }
 
@@ -209,7 +209,7 @@ int BPF_PROG(on_uverbs_completion, struct ib_cq *cq, void *channel)
 	if (!queue)
 		return 0;
 	queue->level_at = (u64)__builtin_preserve_access_index(&events->event_list);
-	deliver(&queue->at, (u64)channel + COMPLETIONS_TAG, COSCHED_ENDPOINT_rdma, NULL);
+	deliver(&queue->at, (u64)channel + COMPLETIONS_TAG, COSCHED_ENDPOINT_rdma);
 	return 0;
 }
 
