@@ -200,10 +200,9 @@ struct task_ctx {
 	u32 pending;		/* messages that have come since it ran */
 	u32 polling;		/* how often looks found it inside a receive, in 1 / MAX_POLLING (polls.bpf.h) */
 	u32 wait_messages;	/* cctx->messages at wait_since */
-	u32 streams_read;	/* streams_read() at wait_since */
+	u32 wait_progress;	/* progress_of() at wait_since */
 	u32 had_message;	/* there was one for it at wait_since, which it may have read since */
 	u64 wait_since;		/* when it last made progress, as far as is known */
-	u32 hint_waits;		/* hinted_waits() at wait_since */
 	u64 read_inside_at;	/* when a look found it inside a receive that may have read something; 0: the last did not */
 };
 

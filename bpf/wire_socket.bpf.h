@@ -21,7 +21,6 @@ struct wire_socket {
 	u32 unheard;		/* segments sent with the option since one was heard */
 	u32 heard;		/* segments that brought one */
 	u32 owes;		/* the next acknowledgement takes one */
-	u32 reserved;
 };
 
 struct {
