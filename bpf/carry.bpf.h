@@ -160,11 +160,4 @@ static bool policy_reads_messages(void)
 	       (wire_on && is_beat());
 }
 
-/* Hands what the message that the current task has for @tctx carries to it. */
-static void carry_from_task(struct task_ctx *tctx)
-{
-	if (policy_reads_messages())
-		carry_own(tctx);
-}
-
 #endif

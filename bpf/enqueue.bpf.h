@@ -9,7 +9,6 @@
 s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
-	struct cpu_ctx *cctx;
 	bool is_idle = false;
 	s32 cpu;
 
@@ -27,8 +26,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 		return least_busy(p, cpu);
 	if (!is_idle && tctx)
 		return wake_elsewhere(p, tctx, cpu);
-	cctx = tctx ? cpu_ctx_of(cpu) : NULL;
-	if (cctx)
+	if (tctx)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), 0);
 	return cpu;
 }

@@ -246,21 +246,21 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
  */
 void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 {
-	struct cpu_ctx *cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
-	struct task_ctx *tctx;
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct task_ctx *tctx = task_ctx_of(p);
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	bool preempted;
 
-	tctx = cctx ? task_ctx_of(p) : NULL;
-	if (!tctx)
+	if (!tctx || !cctx)
 		return;
 	if (tctx->order_group != ROOT_GROUP) {
 		advance_share_clock(cctx, tctx->order_cpu, scx_bpf_now());
 		weigh_groups(tctx->order_group, tctx->order_cpu);
 	}
-	start_pulse(tctx, cctx, scx_bpf_task_cpu(p));
-	hear_hints(cctx, scx_bpf_task_cpu(p));
+	start_pulse(tctx, cctx, cpu);
+	hear_hints(cctx, cpu);
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
-		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p));
+		watch_wait(p, tctx, cctx, cpu);
 	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !cctx->curr_boosted);
 	if (!preempted && (p->scx.slice >= tick_ns() / 2 || ends_at_pulse(p, cctx)))
 		return;
