@@ -54,7 +54,7 @@ static bool ends_at_pulse(const struct task_struct *p, const struct cpu_ctx *cct
 	return cctx->curr_limited && cctx->pulse_at && p->scx.slice;
 }
 
-/* The same if slices do not end with turns. */
+/* When the pulse is to beat next where no turn ends before, on @cctx's CPU where @tctx runs; 0: it need not. */
 static u64 next_look(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	const struct cosched_policy *policy = current_policy();
@@ -135,15 +135,6 @@ static void describe_candidate(struct cosched_candidate *candidate, const struct
 	candidate->arrival_ns = tctx->arrival_ns;
 }
 
-/* Is @candidate the one to boost, rather than @best? @chosen: there is a best one so far. */
-static bool is_better(u32 choice, const struct cosched_candidate *candidate, const struct cosched_candidate *best,
-		      bool chosen)
-{
-	if (!cosched_choice_rank(choice, candidate))
-		return false;
-	return !chosen || !cosched_choice_rank(choice, best) || cosched_choice_prefers(choice, candidate, best);
-}
-
 /* A choice while it is made. */
 struct choice {
 	struct cosched_candidate best, candidate;
@@ -159,6 +150,7 @@ struct choice {
  */
 __noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
 {
+	u32 rule = current_policy()->choice;
 	struct task_struct *q;
 
 	bpf_rcu_read_lock();	/* as in limits_end() */
@@ -170,7 +162,8 @@ __noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
 		if (!tctx)
 			continue;
 		describe_candidate(&choice->candidate, q, tctx, choice->current_pid);
-		if (!is_better(current_policy()->choice, &choice->candidate, &choice->best, choice->some))
+		if (!cosched_choice_rank(rule, &choice->candidate) ||
+		    (choice->some && !cosched_choice_prefers(rule, &choice->candidate, &choice->best)))
 			continue;
 		choice->best = choice->candidate;
 		choice->chosen = q->pid;
