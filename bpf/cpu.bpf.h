@@ -76,6 +76,7 @@ struct {
 	__type(value, struct cpu_ctx);
 } cpu_ctxs SEC(".maps");
 
+/* NULL: @cpu is none, but -1. */
 static struct cpu_ctx *cpu_ctx_of(s32 cpu)
 {
 	u32 key = cpu;

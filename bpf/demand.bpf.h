@@ -134,7 +134,7 @@ __noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 	if (from == to || !change_phase(tctx, from, to))
 		return 0;
 	cpu = READ_ONCE(tctx->cpu);
-	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
+	cctx = cpu_ctx_of(cpu);
 	if (!cctx || !post(cctx, task_id(p)))
 		change_phase(tctx, PHASE_GRANTED, PHASE_ASKS);	/* the boost is lost: it waits for its turn */
 	else if (to == PHASE_GRANTED || (from == PHASE_PARKED && takes_cpu(p, tctx, cctx, cpu)))
@@ -167,7 +167,6 @@ static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum
 {
 	struct cpu_ctx *cctx;
 	u32 phase;
-	s32 cpu;
 
 	full_barrier();		/* see above */
 	phase = READ_ONCE(tctx->phase);
@@ -178,8 +177,7 @@ static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum
 		return;
 	if (!tctx->arrival_ns)
 		tctx->arrival_ns = scx_bpf_now();
-	cpu = READ_ONCE(tctx->cpu);
-	cctx = cpu < 0 || !phase_hears(phase) ? NULL : cpu_ctx_of(cpu);
+	cctx = phase_hears(phase) ? cpu_ctx_of(READ_ONCE(tctx->cpu)) : NULL;
 	if (cctx)
 		hear(p, tctx, cctx, phase);
 }

@@ -76,7 +76,7 @@ static s64 lead_in_group(const struct task_ctx *tctx)
 {
 	struct group_on *on = order_of(tctx);
 
-	return on && tctx->order_cpu >= 0 && is_order_the_same(tctx) ? fair_lead(&on->order, &tctx->place) : 0;
+	return on && is_order_the_same(tctx) ? fair_lead(&on->order, &tctx->place) : 0;
 }
 
 /* Puts @tctx into the order of its group on @cpu. It keeps its debt, and of its credit no more than @credit_ns. */

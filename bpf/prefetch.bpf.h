@@ -158,10 +158,8 @@ static void begin_correspondence(struct task_struct *p, const struct task_ctx *t
 static void demand_ahead(struct task_struct *p, struct task_ctx *tctx, u64 epoch, u64 slice_ns)
 {
 	u32 phase = READ_ONCE(tctx->phase);
-	s32 cpu = READ_ONCE(tctx->cpu);
-	struct cpu_ctx *cctx;
+	struct cpu_ctx *cctx = phase_hears(phase) ? cpu_ctx_of(READ_ONCE(tctx->cpu)) : NULL;
 
-	cctx = cpu < 0 || !phase_hears(phase) ? NULL : cpu_ctx_of(cpu);
 	if (!cctx || !arrivals_demand(cctx))
 		return;
 	if (policy_reads_messages()) {

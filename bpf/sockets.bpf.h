@@ -67,7 +67,7 @@ static bool arrived_coscheduled(const struct endpoint *ep, u64 addr, enum cosche
 /* A message has arrived at @addr for @tctx: notes where. */
 static void note_arrival(struct task_ctx *tctx, struct endpoint *ep, u64 addr)
 {
-	struct cpu_ctx *cctx = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
+	struct cpu_ctx *cctx = cpu_ctx_of(tctx->cpu);
 
 	tctx->pending++;
 	ep->cpu = tctx->cpu;

@@ -18,17 +18,16 @@
 #include "spin.h"
 #include "wait_spin.h"
 
-/* Does a receive that would sleep spin before? */
-static inline int cosched_wait_spins(const struct cosched_policy *policy)
-{
-	return policy->wait == COSCHED_WAIT_SPIN || policy->wait == COSCHED_WAIT_SPIN_BLOCK ||
-	       policy->wait == COSCHED_WAIT_SPIN_YIELD;
-}
-
 /* Does a task that polls in vain leave its CPU to others? */
 static inline int cosched_wait_parks(const struct cosched_policy *policy)
 {
 	return policy->wait == COSCHED_WAIT_SPIN_BLOCK || policy->wait == COSCHED_WAIT_SPIN_YIELD;
+}
+
+/* Does a receive that would sleep spin before? */
+static inline int cosched_wait_spins(const struct cosched_policy *policy)
+{
+	return policy->wait == COSCHED_WAIT_SPIN || cosched_wait_parks(policy);
 }
 
 /* How long the wait that begins now may spin before it sleeps, in ns; 0: it sleeps at once. */
