@@ -31,7 +31,7 @@ static inline int cosched_wait_spins(const struct cosched_policy *policy)
 }
 
 /* How long the wait that begins now may spin before it sleeps, in ns; 0: it sleeps at once. */
-static inline u64 cosched_wait_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)
+static inline u64 wait_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)
 {
 	if (!cosched_wait_spins(policy))
 		return 0;
@@ -39,7 +39,7 @@ static inline u64 cosched_wait_begin(const struct cosched_policy *policy, struct
 }
 
 /* A wait that was allowed to spin has done so to the end, or until the message came. */
-static inline void cosched_wait_end(const struct cosched_policy *policy, struct cosched_wait_history *history,
+static inline void wait_end(const struct cosched_policy *policy, struct cosched_wait_history *history,
 				    int message_came)
 {
 	if (cosched_wait_spins(policy))

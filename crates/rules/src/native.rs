@@ -154,13 +154,13 @@ pub fn slice(policy: &Policy, demand: &Demand) -> u64 {
 /// all. `history` is what the waits of this task have taught, zeroes at first; any value is allowed.
 pub fn wait_begin(policy: &Policy, history: &mut History) -> u64 {
     // SAFETY: a function of its two arguments, of which it may change the second.
-    unsafe { intf::cosched_wait_begin(policy, history) }
+    unsafe { intf::wait_begin(policy, history) }
 }
 
 /// A wait that [`wait_begin`] let spin has ended: the message came meanwhile, or all the time passed in vain.
 pub fn wait_end(policy: &Policy, history: &mut History, message_came: bool) {
     // SAFETY: a function of its arguments, of which it may change the second.
-    unsafe { intf::cosched_wait_end(policy, history, i32::from(message_came)) }
+    unsafe { intf::wait_end(policy, history, i32::from(message_came)) }
 }
 
 /// Whether a task that polls in vain leaves its CPU to others.
