@@ -180,7 +180,7 @@ __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid
 	return taken;
 }
 
-/* The same of the task that is to move. If another CPU has taken that, the next one does where loads need not differ. */
+/* The same of the task that is to move. If another CPU has taken it, the next one does where loads need not differ. */
 static bool take_from(u64 queue, struct move_plan *move)
 {
 	int chosen = choose_from(queue, move);

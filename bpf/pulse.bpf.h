@@ -2,19 +2,19 @@
 /*
  * The pulse: a timer on each CPU, for what no event brings about.
  *
- *	periodic	each interval, 1 ms in the paper, somebody in the queue is chosen and boosted (Zhang 2.4.4)
+ *	periodic	each interval, 1 ms in the paper, a task in the queue is chosen and boosted (Zhang 2.4.4)
  *	spin-block,	a running task that polls in vain is found out, and after its spin time asked to leave the CPU
  *	spin-yield	(park.bpf.h; Zhang 2.4.1, 2.4.2)
  *	gang, beat	a turn ends (gang.bpf.h, beat.bpf.h)
  *	cpu.max		what a running task may have ends before the next tick (limits.bpf.h)
  *	all		it is time to look for a busier CPU (balance.bpf.h)
  *
- * It beats only while it has something to look at: somebody in the queue, now and then a task that waits on another
- * CPU, and for the waits a running task to which messages come. A boost that was granted for less than a slice ends at
+ * It beats only while it has something to look at: a task in the queue, now and then a task that waits on another CPU,
+ * and for the waits a running task to which messages come. A boost that was granted for less than a slice ends at
  * the pulse too where there is one, and not only at a tick.
  *
- * Who polls is looked for at each tick too, and only there if the interval is no shorter than a tick: a timer of its
- * own costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got
+ * Tasks that poll are looked for at each tick too, and only there if the interval is no shorter than a tick: a timer
+ * costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got
  * done.
  *
  * A task waits as long as no message has come for it, its sockets are empty and looks find it inside a receive; how
@@ -25,7 +25,7 @@
 
 TIMER_ON_EACH_CPU(pulses);
 
-/* Does the policy want to know who receives where, and who polls? */
+/* Does the policy want to know which task receives where, and which one polls? */
 static bool looks_matter(void)
 {
 	const struct cosched_policy *policy = current_policy();
@@ -123,7 +123,7 @@ static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 c
 		set_pulse(cctx, pulse, next_ns);
 }
 
-/* What the choice of whom to boost is to know of @p. */
+/* What the choice of a task to boost is to know of @p. */
 static void describe_candidate(struct cosched_candidate *candidate, const struct task_struct *p,
 			       const struct task_ctx *tctx, u32 current_pid)
 {
@@ -190,7 +190,7 @@ static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 c
 	return choice.chosen;
 }
 
-/* Boosts whom the policy chooses, as choose() says. Its choice is subject to the gate like any other boost. */
+/* Boosts the task that choose() names, if the gate grants that like any other boost. */
 static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, bool with_current)
 {
 	s32 pid = choose(p, tctx, cpu, with_current);
@@ -319,7 +319,7 @@ static int pulse_beats(void *map, u32 *key, struct timer_on *pulse)
 	if (!cctx || (u32)cpu != *key)
 		return 0;
 	cctx->pulse_at = 0;
-	/* A kernel thread, or another class: whoever runs here next starts it again. */
+	/* A kernel thread, or another class: the next task that runs here starts it again. */
 	if (!tctx || cctx->curr_id != task_id(p) || is_kthread(p))
 		return 0;
 	WRITE_ONCE(cctx->beats, 1);

@@ -92,7 +92,7 @@ static void record_latency(struct task_ctx *tctx, u64 now)
 /*
  * When a CPU that idles takes a task from one of our queues, the kernel (7.3) notes not to update its clock at the next
  * switch there. That switch may come up to a tick later, and what the task has run since the last tick would be charged
- * to whoever comes next, or to nobody. So the CPU looks once more now, while nothing is lost by it.
+ * to the next task, or to none. So the CPU looks once more now, while nothing is lost by it.
  */
 static void spend_clock_skip(s32 cpu)
 {
@@ -102,7 +102,7 @@ static void spend_clock_skip(s32 cpu)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* @tctx runs on @cctx's CPU: what was noted while it waited, and of whoever ran before, is over. */
+/* @tctx runs on @cctx's CPU: what was noted while it waited, and of the task that ran before, is over. */
 static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	tctx->queue = NR_QUEUES;
@@ -189,7 +189,7 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 }
 
 /*
- * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as whoever preempted it is done. A
+ * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as the task that cut it is done. A
  * change of the task's properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back
  * at once: then nothing has happened, or the rest of a boost would count as a turn of the fair order.
  */
