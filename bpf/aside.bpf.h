@@ -18,21 +18,12 @@ enum {
 	WAITED_SHIFT	= 20,	/* of 10 s, which is 10 us of a queue's order */
 };
 
-struct limit_timer {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, COSCHED_MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct limit_timer);
-} limit_timers SEC(".maps");
+TIMER_ON_EACH_CPU(limit_timers);
 
 /* Has the timer of @cpu run out at @at, if it does not do so earlier. */
 static void look_at_limits(struct cpu_ctx *cctx, s32 cpu, u64 at, u64 now)
 {
-	struct limit_timer *timer;
+	struct timer_on *timer;
 	u32 key = cpu;
 
 	if (cctx->limited_until && (s64)(at - cctx->limited_until) >= 0)
@@ -60,7 +51,6 @@ static void put_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 	become_idle(p, tctx);
 	return_limit(tctx);
 	tctx->slice_used_ns = 0;
-	tctx->leaves = 0;
 	set_phase(tctx, PHASE_BLOCKED);
 	look_at_limits(cctx, tctx->cpu, tctx->look_at, now);
 }
@@ -190,7 +180,7 @@ static bool comes_back_ahead(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cp
 }
 
 /* A task on CPU @key may run again. This may be another CPU, so it only asks that one to look. */
-static int limits_end(void *map, u32 *key, struct limit_timer *timer)
+static int limits_end(void *map, u32 *key, struct timer_on *timer)
 {
 	s32 cpu = *key;
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
@@ -208,17 +198,6 @@ static int limits_end(void *map, u32 *key, struct limit_timer *timer)
 	else
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	return 0;
-}
-
-static s32 init_limits(u32 cpu)
-{
-	struct limit_timer *timer = bpf_map_lookup_elem(&limit_timers, &cpu);
-	s32 err;
-
-	if (!timer)
-		return -ENOENT;
-	err = bpf_timer_init(&timer->timer, &limit_timers, CLOCK_MONOTONIC);
-	return err && err != -EBUSY ? err : bpf_timer_set_callback(&timer->timer, limits_end);
 }
 
 #endif

@@ -158,33 +158,37 @@ __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 	return chosen;
 }
 
-#define ANY_PID	0	/* that of idle tasks, which wait in no queue */
-
-/* @move->to takes the task of @pid, or any that may, from @queue. A global function, as above. */
+/*
+ * @move->to takes the task of @pid from @queue, if that is still there. An iterator moves any task of its queue, so
+ * this takes no walk. A global function, as above.
+ */
 __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid)
 {
-	u64 now = scx_bpf_now();
-	u32 looks = count_from_nought();
-	struct task_struct *p;
+	struct task_struct *p = bpf_task_from_pid(pid), *first;
+	struct task_ctx *tctx = p ? task_ctx_of(p) : NULL;
+	bool taken = false;
 
-	bpf_for_each(scx_dsq, p, queue, 0) {
-		struct task_ctx *tctx = task_ctx_of(p);
-
-		if (looks++ >= MAX_LOOKS)
+	if (!p)
+		return false;
+	if (tctx && may_move(p, tctx, move, scx_bpf_now())) {
+		bpf_for_each(scx_dsq, first, queue, 0) {
+			taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
 			break;
-		if (tctx && (pid == ANY_PID || p->pid == pid) && may_move(p, tctx, move, now) &&
-		    scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0))
-			return true;
+		}
 	}
-	return false;
+	bpf_task_release(p);
+	return taken;
 }
 
-/* The same of the task that is to move. If another CPU has taken that, any does where loads need not differ. */
+/* The same of the task that is to move. If another CPU has taken it, the next one does where loads need not differ. */
 static bool take_from(u64 queue, struct move_plan *move)
 {
 	int chosen = choose_from(queue, move);
 
-	return chosen && (take_pid(queue, move, chosen) || (!move->parts && take_pid(queue, move, ANY_PID)));
+	if (!chosen || take_pid(queue, move, chosen))
+		return chosen;
+	chosen = move->parts ? 0 : choose_from(queue, move);
+	return chosen && take_pid(queue, move, chosen);
 }
 
 /* @cpu takes a task from a busier CPU, if there is one. A global function, as above. */

@@ -48,8 +48,7 @@ static u64 beat_name_of(struct task_struct *p)
 
 /* A job on one CPU, which alone writes it. It starts as zeroes. */
 struct beat_slot {
-	u64 job;		/* its name; 0: none */
-	u64 id;			/* and its number here (jobs.bpf.h) */
+	u64 id;			/* its number here (jobs.bpf.h) */
 	u64 seen_at;		/* when one of its tasks ran last */
 	u64 key;		/* where that one stood then, on the clock of the root */
 	u64 period;		/* of @share */
@@ -57,8 +56,7 @@ struct beat_slot {
 	u32 share;		/* of the CPU, in 1 / 2^COSCHED_SHARE_SHIFT: of its tasks that have run in this period */
 	u32 last_share;		/* the same of the period before */
 	u32 sketch;		/* of this CPU */
-	u32 reserved;
-	struct cosched_beat_job state;	/* of the job, as of that turn */
+	struct cosched_beat_job state;	/* of the job, as of that turn; without a name: there is none */
 };
 
 struct beat_cpu {
@@ -75,8 +73,6 @@ struct {
 /* A job on all CPUs. */
 struct beat_job {
 	struct bpf_spin_lock lock;
-	u32 reserved;
-	u64 name;		/* 0: none */
 	u64 verdict;		/* of the CPU that drew last: 2 * the turn, and 1 if the job has won it */
 	struct cosched_beat_job state;
 };
@@ -91,7 +87,6 @@ struct {
 /* The clock of turns. Two CPUs may hear of a later one at the same time. */
 struct beat_clock {
 	struct bpf_spin_lock lock;
-	u32 reserved;
 	struct cosched_beat_clock clock;
 };
 
@@ -121,7 +116,7 @@ __noinline int find_slot(s32 cpu, u64 job)
 
 		if (!slot)
 			break;
-		if (slot->job == job)
+		if (slot->state.name == job)
 			return i;
 		if (slot->seen_at >= oldest)
 			continue;
@@ -150,7 +145,7 @@ static u32 share_of(const struct beat_slot *slot)
 /* Is @slot without a job, or of a job that is not here any more? */
 static bool is_vacant(const struct beat_slot *slot, u64 now)
 {
-	return !slot->job || (s64)(now - slot->seen_at) >= (s64)BEAT_AWAY_NS;
+	return !slot->state.name || (s64)(now - slot->seen_at) >= (s64)BEAT_AWAY_NS;
 }
 
 /* The place of the job called @name in the table; NULL: there is none. */
@@ -163,7 +158,7 @@ static struct beat_job *beat_job_of(u64 name, u64 period)
 		u32 key = (hash + i) & (BEAT_TABLE - 1);
 		struct beat_job *job = bpf_map_lookup_elem(&beat_jobs, &key);
 
-		if (job && (job->name == name || !job->name || job->state.period + BEAT_STALE < period))
+		if (job && (job->state.name == name || !job->state.name || job->state.period + BEAT_STALE < period))
 			return job;
 	}
 	return NULL;
@@ -214,13 +209,13 @@ static void ease_clock(u64 turn)
 /* What @tctx has been told of the job of @slot is told to the job, and its clock to this machine's. */
 static void hear_news(struct task_ctx *tctx, struct beat_slot *slot, u64 period)
 {
-	struct beat_job *job = tctx->news.sizes || tctx->astray ? beat_job_of(slot->job, period) : NULL;
+	struct beat_job *job = tctx->news.sizes || tctx->astray ? beat_job_of(slot->state.name, period) : NULL;
 	struct cosched_beat_news news = tctx->news;
 	bool astray = tctx->astray;
 
 	if (job) {
 		bpf_spin_lock(&job->lock);
-		if (job->name == slot->job) {
+		if (job->state.name == slot->state.name) {
 			if (news.sizes)
 				beat_hear(&job->state, current_policy(), &news);
 			if (astray)
@@ -241,7 +236,7 @@ static void tell_news(struct task_ctx *tctx, struct cpu_ctx *cctx, const struct 
 	struct cosched_beat_news news;
 
 	beat_tell(&news, &slot->state, 0);
-	cctx->curr_job = cosched_wire_job(slot->job);
+	cctx->curr_job = cosched_wire_job(slot->state.name);
 	tctx->news_job = cctx->curr_job + 1;
 	cctx->clock_ahead_ns = READ_ONCE(beat_ahead_ns);
 	cctx->curr_theta = news.theta;
@@ -256,10 +251,10 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 	u32 index = find_slot(cpu, job), due;
 	struct beat_slot *slot = beat_slot_of(cpu, index);
 
-	if (!slot || (slot->job != job && !is_vacant(slot, now)))
+	if (!slot || (slot->state.name != job && !is_vacant(slot, now)))
 		return 0;
-	if (slot->job != job) {
-		*slot = (struct beat_slot){ .job = job, .sketch = beat_sketch(node_number + cpu) };
+	if (slot->state.name != job) {
+		*slot = (struct beat_slot){ .sketch = beat_sketch(node_number + cpu) };
 		beat_job_begin(&slot->state, job, node_number + cpu, period);
 	}
 	slot->id = job_of(p);
@@ -310,17 +305,15 @@ __noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
  */
 static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64 period)
 {
-	struct beat_job *job = beat_job_of(slot->job, period);
+	struct beat_job *job = beat_job_of(slot->state.name, period);
 	struct cosched_beat_job fresh = {};
 
 	if (!job)
 		return NULL;
-	beat_job_begin(&fresh, slot->job, node_number + cpu, period);
+	beat_job_begin(&fresh, slot->state.name, node_number + cpu, period);
 	bpf_spin_lock(&job->lock);
-	if (job->name != slot->job) {
-		job->name = slot->job;
+	if (job->state.name != fresh.name)
 		job->state = fresh;
-	}
 	beat_renew(&job->state, here, period);
 	job->state.heard_sizes = beat_sketch_merge(job->state.heard_sizes, slot->sketch);
 	slot->state = job->state;
@@ -383,7 +376,7 @@ __noinline int draw_turn(struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn, 
 		slot->drawn = turn;
 		rest -= share_of(slot) < rest ? share_of(slot) : rest;
 		if (draw_for(slot, cctx, cpu, turn, rest))
-			cctx->turn_job = slot->job;
+			cctx->turn_job = slot->state.name;
 	}
 	if (cctx->turn_job)
 		count(COSCHED_COUNTER_turns_won);

@@ -160,22 +160,4 @@ static bool policy_reads_messages(void)
 	       (wire_on && is_beat());
 }
 
-/* Hands what the message that the current task has for @tctx carries to it. */
-static void carry_from_task(struct task_ctx *tctx)
-{
-	if (policy_reads_messages())
-		carry_own(tctx);
-}
-
-/* The same of a message at a socket. The verifier hands no pointer over as a number, unless it has been read as one. */
-static void carry(struct task_ctx *tctx, const struct sock *sk)
-{
-	u64 addr = 0;
-
-	if (!policy_reads_messages())
-		return;
-	bpf_probe_read_kernel(&addr, sizeof(addr), &sk);
-	carry_message(tctx, addr);
-}
-
 #endif

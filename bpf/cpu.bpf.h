@@ -15,7 +15,7 @@ struct cpu_ctx {
 	u32 newcomers;		/* those of them that have not run yet since they came */
 	u64 refreshed_at;	/* when the last in the queue was looked at */
 
-	/* The running task, for whoever asks whether a boost over it is fair. */
+	/* The running task: the gate is asked whether a boost over it is fair. */
 	u64 curr_effective;	/* its effective weight (groups.bpf.h); 0: idle, or not ours */
 	u64 curr_key;		/* its place in the order at curr_since */
 	u64 curr_since;
@@ -76,6 +76,7 @@ struct {
 	__type(value, struct cpu_ctx);
 } cpu_ctxs SEC(".maps");
 
+/* NULL: @cpu is none, but -1. */
 static struct cpu_ctx *cpu_ctx_of(s32 cpu)
 {
 	u32 key = cpu;

@@ -37,24 +37,23 @@ static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy 
 	return slice_ns > FAIR_LEAST_SLICE_NS ? slice_ns : FAIR_LEAST_SLICE_NS;
 }
 
-/* What the gate is to know of @tctx, which has a demand on @cctx's CPU. */
-static void describe_demand(struct cosched_demand *demand, struct task_ctx *tctx, const struct cpu_ctx *cctx,
-			    const struct cosched_policy *policy, u64 now)
+/* What the gate is to know of @tctx, which has a demand on @cctx's CPU, and is due @due_ns there by now. */
+static void describe_demand(struct cosched_demand *demand, const struct task_ctx *tctx, const struct cpu_ctx *cctx,
+			    s64 lead, u64 due_ns)
 {
-	s32 cpu = tctx->order_cpu;
-	s64 lead = note_standing(tctx, cpu);
+	const struct cosched_policy *policy = current_policy();
 
-	demand->now_ns = now;
 	demand->last_boost_ns = tctx->last_boost_ns;
-	account_describe(demand, lead, tctx->effective, root_weight(cpu), cctx->nr_runnable, is_in_order(tctx));
+	account_describe(demand, lead, tctx->effective, root_weight(tctx->order_cpu), cctx->nr_runnable,
+			 is_in_order(tctx));
 	demand->denied = READ_ONCE(tctx->phase) == PHASE_ASKS;
 	demand->message_epoch = tctx->message_epoch;
 	demand->node_epoch = cctx->epoch;
 	demand->node_quiet = !cctx->curr_talks;
 	if (policy->gate == COSCHED_GATE_AUTO) {
-		struct cosched_window window;
+		struct cosched_window window = tctx->window;
 
-		present_window(&window, tctx, now);
+		cosched_window_add(&window, policy, demand->now_ns, 0, due_ns);
 		demand->cpu_ns = window.cpu_ns;
 		demand->fair_ns = window.fair_ns;
 	}
@@ -71,13 +70,14 @@ __noinline bool ask(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 {
 	const struct cosched_policy *policy = current_policy();
 	struct cosched_cpu_stats *stats = this_cpu_stats();
-	struct cosched_demand demand = {};
+	struct cosched_demand demand = { .now_ns = now };
+	s64 lead = note_standing(tctx, tctx->order_cpu);
+	u64 due_ns = due_share(tctx, now);	/* by what has just been noted */
 	u32 reason;
 
-	describe_demand(&demand, tctx, cctx, policy, now);
+	describe_demand(&demand, tctx, cctx, lead, due_ns);
 	reason = cosched_gate_decide(policy, &demand);
-	/* As surplus_of() says, which would be a call too deep for 6.16. */
-	if (cosched_reason_grants(reason) && is_beat() && !beat_may_demand(tctx->beat_ahead_ns - due_share(tctx, now)))
+	if (cosched_reason_grants(reason) && is_beat() && !beat_may_demand(tctx->beat_ahead_ns - due_ns))
 		reason = COSCHED_REASON_not_behind;
 	if (cosched_reason_grants(reason) && cctx->loan.starving)
 		reason = COSCHED_REASON_starving;
@@ -134,7 +134,7 @@ __noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 	if (from == to || !change_phase(tctx, from, to))
 		return 0;
 	cpu = READ_ONCE(tctx->cpu);
-	cctx = cpu < 0 ? NULL : cpu_ctx_of(cpu);
+	cctx = cpu_ctx_of(cpu);
 	if (!cctx || !post(cctx, task_id(p)))
 		change_phase(tctx, PHASE_GRANTED, PHASE_ASKS);	/* the boost is lost: it waits for its turn */
 	else if (to == PHASE_GRANTED || (from == PHASE_PARKED && takes_cpu(p, tctx, cctx, cpu)))
@@ -167,7 +167,6 @@ static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum
 {
 	struct cpu_ctx *cctx;
 	u32 phase;
-	s32 cpu;
 
 	full_barrier();		/* see above */
 	phase = READ_ONCE(tctx->phase);
@@ -178,8 +177,7 @@ static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum
 		return;
 	if (!tctx->arrival_ns)
 		tctx->arrival_ns = scx_bpf_now();
-	cpu = READ_ONCE(tctx->cpu);
-	cctx = cpu < 0 || !phase_hears(phase) ? NULL : cpu_ctx_of(cpu);
+	cctx = phase_hears(phase) ? cpu_ctx_of(READ_ONCE(tctx->cpu)) : NULL;
 	if (cctx)
 		hear(p, tctx, cctx, phase);
 }

@@ -55,7 +55,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	return true;
 }
 
-/* sched_yield(): whoever is next in the queue runs before @from does again. */
+/* sched_yield(): the task that is next in the queue runs before @from does again. */
 bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct task_ctx *tctx = task_ctx_of(from);

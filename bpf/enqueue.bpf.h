@@ -9,7 +9,6 @@
 s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
-	struct cpu_ctx *cctx;
 	bool is_idle = false;
 	s32 cpu;
 
@@ -27,8 +26,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 		return least_busy(p, cpu);
 	if (!is_idle && tctx)
 		return wake_elsewhere(p, tctx, cpu);
-	cctx = tctx ? cpu_ctx_of(cpu) : NULL;
-	if (cctx)
+	if (tctx)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), 0);
 	return cpu;
 }
@@ -48,7 +46,6 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 	u64 slice_ns = resume_slice(tctx, cpu);
 
 	if (current_policy()->wait == COSCHED_WAIT_SPIN_YIELD) {
-		tctx->leaves = 0;
 		if (has_message(tctx))
 			return false;
 		tctx->key = behind_all(cpu, tctx->key);
@@ -136,13 +133,15 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *tctx = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
-	u32 phase;
+	u32 phase, leaves;
 
 	if (!tctx || !cctx) {
 		scx_bpf_error("enqueue: pid %d has no context on CPU %d", p->pid, cpu);
 		return;
 	}
 
+	leaves = tctx->leaves;
+	tctx->leaves = 0;
 	/* The CPU would go idle: have it look for work again, for which @p counts from now on. */
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
@@ -162,9 +161,8 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (tctx->hint_page)
 		WRITE_ONCE(cctx->hinted, 1);
 
-	if (tctx->leaves && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
+	if (leaves && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
 		return;
-	tctx->leaves = 0;
 	if (is_granted_at_once(p, tctx, cctx, scx_bpf_now()))
 		enqueue_boosted(p, tctx, cctx, cpu, enq_flags);
 	else

@@ -76,7 +76,7 @@ static s64 lead_in_group(const struct task_ctx *tctx)
 {
 	struct group_on *on = order_of(tctx);
 
-	return on && tctx->order_cpu >= 0 && is_order_the_same(tctx) ? fair_lead(&on->order, &tctx->place) : 0;
+	return on && is_order_the_same(tctx) ? fair_lead(&on->order, &tctx->place) : 0;
 }
 
 /* Puts @tctx into the order of its group on @cpu. It keeps its debt, and of its credit no more than @credit_ns. */
@@ -294,7 +294,7 @@ static u64 running_key(const struct cpu_ctx *cctx, u64 now)
  * Does the fair order have @tctx, which wakes on @cpu, run instead of the running task? If that has woken it, and
  * promised to sleep, it has a moment to do so. Should it not sleep, the next tick is told to preempt it.
  */
-static bool preempts(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+static bool preempts_now_or_at_tick(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	u64 now;
 

@@ -71,7 +71,7 @@ static bool takes_cpu(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 		return true;
 	if (is_beat() && has_row(cctx) && cctx->curr_has_turn && is_known_to_wait(tctx) && !has_turn(p))
 		return false;
-	return preempts(tctx, cctx, cpu);
+	return preempts_now_or_at_tick(tctx, cctx, cpu);
 }
 
 /*

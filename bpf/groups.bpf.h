@@ -59,6 +59,7 @@ struct {
 	__type(value, struct group_on);
 } group_ons SEC(".maps");
 
+/* NULL: @cpu is none, but -1. */
 static struct group_on *group_on(u32 group, s32 cpu)
 {
 	u32 key = cpu * COSCHED_MAX_GROUPS + group;

@@ -6,10 +6,6 @@
 #ifndef COSCHED_INTF_H
 #define COSCHED_INTF_H
 
-#ifndef __VMLINUX_H__
-#include "../policies/native.h"
-#endif
-
 #include "counters.h"
 #include "../policies/account.h"
 #include "../policies/balance.h"
@@ -41,7 +37,7 @@ enum {
 	COSCHED_MAX_JOBS = 4096,	/* jobs told apart; the rest is counted together */
 	COSCHED_MAX_CALLS = 16,		/* system calls of a kind, see polls.bpf.h */
 	COSCHED_LATENCY_BUCKETS = 26,	/* bucket i counts latencies <= 2^i us, the last the rest */
-	COSCHED_TRACE_BYTES = 4 << 20,	/* of the ring through which a trace is read; there is none while nobody does */
+	COSCHED_TRACE_BYTES = 4 << 20,	/* of the ring through which a trace is read; there is none while it is not read */
 	COSCHED_MAX_COMPLETIONS = 8192,	/* RDMA queues that completions are followed in; of more, those used lately */
 	COSCHED_WIRE_CONNECTIONS = 16384,	/* whose messages' epochs are kept; of more, those used lately */
 	COSCHED_WIRE_PEERS = 1024,	/* networks (--peer) */

@@ -77,13 +77,6 @@ static u64 due_share(const struct task_ctx *tctx, u64 now)
 			     tctx->effective);
 }
 
-/* What the window of @tctx is at @now (window.h). Changes nothing. Inline: hooks call as deep as 6.16 allows. */
-static __always_inline void present_window(struct cosched_window *window, const struct task_ctx *tctx, u64 now)
-{
-	*window = tctx->window;
-	cosched_window_add(window, current_policy(), now, 0, due_share(tctx, now));
-}
-
 /* How much more than its fair share @tctx has run, under beat, in ns. A global function: it is verified once. */
 __noinline s64 surplus_of(struct task_ctx *tctx __arg_nonnull, u64 now)
 {
@@ -130,7 +123,7 @@ static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct
 	if (is_in_order(tctx) && tctx->order_cpu == cpu)
 		return;
 	now = scx_bpf_now();
-	credit_ns = tctx->newborn ? 0 : fair_credit(current_policy(), cctx->newcomers, tctx->awaits);
+	credit_ns = tctx->weight ? fair_credit(current_policy(), cctx->newcomers, tctx->awaits) : 0;
 	advance_share_clock(cctx, cpu, now);
 	share_ns = due_share(tctx, now);
 	leave_order(tctx);
@@ -139,7 +132,6 @@ static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct
 	if (share_ns)
 		account(p, tctx, 0, share_ns, false);
 	tctx->awaits = 0;
-	tctx->newborn = 0;
 	tctx->share_seen = cctx->shares.ns;
 	enter_order(p, tctx, cctx, cpu, credit_ns);
 }

@@ -114,21 +114,12 @@ __noinline u32 furthest_held(u32 group, s32 cpu, u64 now)
 	return held;
 }
 
-/*
- * What @cpu takes at a time of the limit of the group @key itself (limit_part()). A global function, as above. And what
- * one returns is just a number to the verifier: that of 6.18 loses its way among copies of what this is made of.
- */
-__noinline u64 part_on(u32 key, s32 cpu, u64 now)
+/* What a CPU takes at a time of @limited itself (limit_part()). */
+static __always_inline u64 part_of(const struct limited *limited, u64 now)
 {
-	struct group *group = bpf_map_lookup_elem(&groups, &key);
-	struct group_on *here = group_on(key, cpu);
-	struct pool *pool = bpf_map_lookup_elem(&pools, &key);
-	u64 counts;
+	u64 counts = portion_of(limited->group, limited->here, limited->here->order.weight, 0, now);
 
-	if (!group || !here || !pool)
-		return 0;
-	counts = portion_of(group, here, here->order.weight, 0, now);
-	return limit_part(&pool->limit, counts, group->weight);
+	return forget_ways(limit_part(&limited->pool->limit, counts, limited->group->weight));
 }
 
 /*
@@ -147,7 +138,7 @@ __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 
 		if (!find_limited(&limited, group, cpu))
 			break;
-		part_ns = part_on(limited.key, cpu, now);
+		part_ns = part_of(&limited, now);
 		bpf_spin_lock(&limited.pool->lock);
 		limit_take(&limited.pool->limit, &limited.here->portion, part_ns, now);
 		/* Not what it returns: of that a verifier before 7.3 knows so much that no level is like the one before. */

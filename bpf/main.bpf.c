@@ -145,7 +145,6 @@ s32 BPF_STRUCT_OPS(cosched_init_task, struct task_struct *p, struct scx_init_tas
 		return -ENOMEM;
 	tctx->cpu = -1;
 	tctx->order_cpu = -1;
-	tctx->newborn = 1;
 	if (args->fork)
 		inherit_place(tctx);
 	tctx->group = args->cgroup ? find_group(args->cgroup) : ROOT_GROUP;
@@ -161,18 +160,6 @@ void BPF_STRUCT_OPS(cosched_exit_task, struct task_struct *p, struct scx_exit_ta
 	forget_hint(tctx);
 	if (!args->cancelled)
 		account(p, tctx, 0, 0, true);
-}
-
-/* A task's nice level has changed. */
-void BPF_STRUCT_OPS(cosched_set_weight, struct task_struct *p, u32 weight)
-{
-	struct task_ctx *tctx = task_ctx_of(p);
-	struct cpu_ctx *cctx = tctx && is_in_order(tctx) ? cpu_ctx_of(tctx->order_cpu) : NULL;
-
-	if (!cctx)
-		return;
-	become_idle(p, tctx);
-	become_runnable(p, tctx, cctx, tctx->order_cpu);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
@@ -191,7 +178,10 @@ void BPF_STRUCT_OPS(cosched_cgroup_exit, struct cgroup *cgrp)
 	remove_group(cgrp);
 }
 
-/* The kernel takes a runnable task off its queue for this, so the sums follow by themselves. */
+/*
+ * The kernel takes a runnable task off its queue for this, so the sums follow by themselves. So it does when a task's
+ * nice level changes, for which there is no callback here.
+ */
 void BPF_STRUCT_OPS(cosched_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -227,14 +217,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 				return err;
 			}
 		}
-		err = init_limits(cpu);
+		err = init_timer(&limit_timers, cpu, limits_end) ?: init_timer(&pulses, cpu, pulse_beats);
 		if (err) {
-			scx_bpf_error("cannot create the timer of limits of CPU %u: %d", cpu, err);
-			return err;
-		}
-		err = init_pulse(cpu);
-		if (err) {
-			scx_bpf_error("cannot create the timer of CPU %u: %d", cpu, err);
+			scx_bpf_error("cannot create the timers of CPU %u: %d", cpu, err);
 			return err;
 		}
 	}
@@ -259,7 +244,6 @@ SCX_OPS_DEFINE(cosched_ops,
 	       .disable		= (void *)cosched_disable,
 	       .init_task	= (void *)cosched_init_task,
 	       .exit_task	= (void *)cosched_exit_task,
-	       .set_weight	= (void *)cosched_set_weight,
 	       .cgroup_init	= (void *)cosched_cgroup_init,
 	       .cgroup_exit	= (void *)cosched_cgroup_exit,
 	       .cgroup_move	= (void *)cosched_cgroup_move,

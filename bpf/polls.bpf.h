@@ -136,11 +136,6 @@ static bool owes_message(struct task_struct *p, const struct task_ctx *tctx)
 	return has_question(tctx) || is_sending(p, tctx);
 }
 
-static void note_reader_at(u64 addr, u64 id)
-{
-	bpf_map_update_elem(&readers, &addr, &id, BPF_ANY);
-}
-
 /* A message arrives at @addr, where another task may have been seen to read than was known so far. */
 static void correct_receiver(struct endpoint *ep, u64 addr)
 {
@@ -163,7 +158,7 @@ enum look {
 static enum look what_does(struct task_struct *p, const struct task_ctx *tctx, u64 *inside)
 {
 	struct call call = {};
-	u64 addr;
+	u64 addr, id;
 
 	current_call(p, &call);
 	if (call.number == NO_CALL)
@@ -177,17 +172,23 @@ static enum look what_does(struct task_struct *p, const struct task_ctx *tctx, u
 	addr = socket_of_fd(p, call.argument);
 	if (!addr)
 		return LOOK_ELSEWHERE;
-	note_reader_at(addr, task_id(p));
+	id = task_id(p);
+	bpf_map_update_elem(&readers, &addr, &id, BPF_ANY);
 	if (call.result == -ENOSYS)
 		*inside = addr;
 	return remembers_endpoint(tctx, addr) ? LOOK_RECEIVES : LOOK_BEGINS;
 }
 
+/* A number that changes when @tctx reads from a stream, or says that a wait begins or ends. */
+static u32 progress_of(const struct task_ctx *tctx)
+{
+	return streams_read(tctx) + hinted_waits(tctx);
+}
+
 /* Has @tctx, which runs, had a message to read since its wait began? */
 static bool may_have_read(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
-	return tctx->had_message || tctx->wait_messages != cctx->messages || tctx->streams_read != streams_read(tctx) ||
-	       tctx->hint_waits != hinted_waits(tctx);
+	return tctx->had_message || tctx->wait_messages != cctx->messages || tctx->wait_progress != progress_of(tctx);
 }
 
 /*
@@ -262,8 +263,7 @@ static void begin_watch(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	tctx->wait_messages = READ_ONCE(cctx->messages);
 	full_barrier();
 	tctx->had_message = has_message(tctx);
-	tctx->streams_read = streams_read(tctx);
-	tctx->hint_waits = hinted_waits(tctx);
+	tctx->wait_progress = progress_of(tctx);
 	tctx->leaves = 0;
 }
 

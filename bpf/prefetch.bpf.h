@@ -104,17 +104,6 @@ __noinline int note_correspondent(struct task_struct *p __arg_trusted, u64 addr,
 	return 0;
 }
 
-/* The verifier hands no pointer over as a number, unless it has been read as one. */
-static void hear_from(struct task_struct *p, const struct sock *sk, u64 receiver)
-{
-	u64 addr = 0;
-
-	if (!prefetch_max)
-		return;
-	bpf_probe_read_kernel(&addr, sizeof(addr), &sk);
-	note_correspondent(p, addr, receiver);
-}
-
 /* Has the thread ask for the other end of the socket at @addr. False if there is none any more. */
 static bool tell_correspondent(u64 addr, const struct cpu_ctx *cctx)
 {
@@ -169,10 +158,8 @@ static void begin_correspondence(struct task_struct *p, const struct task_ctx *t
 static void demand_ahead(struct task_struct *p, struct task_ctx *tctx, u64 epoch, u64 slice_ns)
 {
 	u32 phase = READ_ONCE(tctx->phase);
-	s32 cpu = READ_ONCE(tctx->cpu);
-	struct cpu_ctx *cctx;
+	struct cpu_ctx *cctx = phase_hears(phase) ? cpu_ctx_of(READ_ONCE(tctx->cpu)) : NULL;
 
-	cctx = cpu < 0 || !phase_hears(phase) ? NULL : cpu_ctx_of(cpu);
 	if (!cctx || !arrivals_demand(cctx))
 		return;
 	if (policy_reads_messages()) {

@@ -2,19 +2,19 @@
 /*
  * The pulse: a timer on each CPU, for what no event brings about.
  *
- *	periodic	each interval, 1 ms in the paper, somebody in the queue is chosen and boosted (Zhang 2.4.4)
+ *	periodic	each interval, 1 ms in the paper, a task in the queue is chosen and boosted (Zhang 2.4.4)
  *	spin-block,	a running task that polls in vain is found out, and after its spin time asked to leave the CPU
  *	spin-yield	(park.bpf.h; Zhang 2.4.1, 2.4.2)
  *	gang, beat	a turn ends (gang.bpf.h, beat.bpf.h)
  *	cpu.max		what a running task may have ends before the next tick (limits.bpf.h)
  *	all		it is time to look for a busier CPU (balance.bpf.h)
  *
- * It beats only while it has something to look at: somebody in the queue, now and then a task that waits on another
- * CPU, and for the waits a running task to which messages come. A boost that was granted for less than a slice ends at
+ * It beats only while it has something to look at: a task in the queue, now and then a task that waits on another CPU,
+ * and for the waits a running task to which messages come. A boost that was granted for less than a slice ends at
  * the pulse too where there is one, and not only at a tick.
  *
- * Who polls is looked for at each tick too, and only there if the interval is no shorter than a tick: a timer of its
- * own costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got
+ * Tasks that poll are looked for at each tick too, and only there if the interval is no shorter than a tick: a timer
+ * costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got
  * done.
  *
  * A task waits as long as no message has come for it, its sockets are empty and looks find it inside a receive; how
@@ -23,18 +23,9 @@
 #ifndef COSCHED_PULSE_BPF_H
 #define COSCHED_PULSE_BPF_H
 
-struct pulse {
-	struct bpf_timer timer;
-};
+TIMER_ON_EACH_CPU(pulses);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, COSCHED_MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct pulse);
-} pulses SEC(".maps");
-
-/* Does the policy want to know who receives where, and who polls? */
+/* Does the policy want to know which task receives where, and which one polls? */
 static bool looks_matter(void)
 {
 	const struct cosched_policy *policy = current_policy();
@@ -63,7 +54,7 @@ static bool ends_at_pulse(const struct task_struct *p, const struct cpu_ctx *cct
 	return cctx->curr_limited && cctx->pulse_at && p->scx.slice;
 }
 
-/* The same if slices do not end with turns. */
+/* When the pulse is to beat next where no turn ends before, on @cctx's CPU where @tctx runs; 0: it need not. */
 static u64 next_look(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	const struct cosched_policy *policy = current_policy();
@@ -102,7 +93,7 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 }
 
 /* Sets the timer of @cctx's CPU, on which this runs, to run out in @next_ns. */
-static void set_pulse(struct cpu_ctx *cctx, struct pulse *pulse, u64 next_ns)
+static void set_pulse(struct cpu_ctx *cctx, struct timer_on *pulse, u64 next_ns)
 {
 	if (!bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
 		cctx->pulse_at = scx_bpf_now() + next_ns;
@@ -122,7 +113,7 @@ static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 c
 {
 	bool here = cpu == (s32)bpf_get_smp_processor_id();
 	u64 next_ns = !here || (cctx->pulse_at && !may_be_late(cctx)) ? 0 : next_pulse(tctx, cctx, cpu);
-	struct pulse *pulse;
+	struct timer_on *pulse;
 	u32 key = cpu;
 
 	if (!next_ns || (cctx->pulse_at && (s64)(cctx->pulse_at - scx_bpf_now() - next_ns) <= 0))
@@ -132,7 +123,7 @@ static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 c
 		set_pulse(cctx, pulse, next_ns);
 }
 
-/* What the choice of whom to boost is to know of @p. */
+/* What the choice of a task to boost is to know of @p. */
 static void describe_candidate(struct cosched_candidate *candidate, const struct task_struct *p,
 			       const struct task_ctx *tctx, u32 current_pid)
 {
@@ -142,15 +133,6 @@ static void describe_candidate(struct cosched_candidate *candidate, const struct
 	candidate->receives = tctx->receives;
 	candidate->pending = has ? (tctx->pending ?: 1) : 0;
 	candidate->arrival_ns = tctx->arrival_ns;
-}
-
-/* Is @candidate the one to boost, rather than @best? @chosen: there is a best one so far. */
-static bool is_better(u32 choice, const struct cosched_candidate *candidate, const struct cosched_candidate *best,
-		      bool chosen)
-{
-	if (!cosched_choice_rank(choice, candidate))
-		return false;
-	return !chosen || !cosched_choice_rank(choice, best) || cosched_choice_prefers(choice, candidate, best);
 }
 
 /* A choice while it is made. */
@@ -168,6 +150,7 @@ struct choice {
  */
 __noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
 {
+	u32 rule = current_policy()->choice;
 	struct task_struct *q;
 
 	bpf_rcu_read_lock();	/* as in limits_end() */
@@ -179,7 +162,8 @@ __noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
 		if (!tctx)
 			continue;
 		describe_candidate(&choice->candidate, q, tctx, choice->current_pid);
-		if (!is_better(current_policy()->choice, &choice->candidate, &choice->best, choice->some))
+		if (!cosched_choice_rank(rule, &choice->candidate) ||
+		    (choice->some && !cosched_choice_prefers(rule, &choice->candidate, &choice->best)))
 			continue;
 		choice->best = choice->candidate;
 		choice->chosen = q->pid;
@@ -206,7 +190,7 @@ static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 c
 	return choice.chosen;
 }
 
-/* Boosts whom the policy chooses, as choose() says. Its choice is subject to the gate like any other boost. */
+/* Boosts the task that choose() names, if the gate grants that like any other boost. */
 static void boost_one(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, bool with_current)
 {
 	s32 pid = choose(p, tctx, cpu, with_current);
@@ -324,7 +308,7 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 	}
 }
 
-static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
+static int pulse_beats(void *map, u32 *key, struct timer_on *pulse)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	s32 cpu = bpf_get_smp_processor_id();
@@ -335,7 +319,7 @@ static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
 	if (!cctx || (u32)cpu != *key)
 		return 0;
 	cctx->pulse_at = 0;
-	/* A kernel thread, or another class: whoever runs here next starts it again. */
+	/* A kernel thread, or another class: the next task that runs here starts it again. */
 	if (!tctx || cctx->curr_id != task_id(p) || is_kthread(p))
 		return 0;
 	WRITE_ONCE(cctx->beats, 1);
@@ -345,17 +329,6 @@ static int pulse_beats(void *map, u32 *key, struct pulse *pulse)
 	if (next_ns)
 		set_pulse(cctx, pulse, next_ns);
 	return 0;
-}
-
-static s32 init_pulse(u32 cpu)
-{
-	struct pulse *pulse = bpf_map_lookup_elem(&pulses, &cpu);
-	s32 err;
-
-	if (!pulse)
-		return -ENOENT;
-	err = bpf_timer_init(&pulse->timer, &pulses, CLOCK_MONOTONIC);
-	return err && err != -EBUSY ? err : bpf_timer_set_callback(&pulse->timer, pulse_beats);
 }
 
 #endif

@@ -145,9 +145,7 @@ int BPF_PROG(on_rxe_completion, struct rxe_cq *cq, struct rxe_cqe *cqe)
 
 	if (!BPF_CORE_READ(cq, is_user) || !brings_data(BPF_CORE_READ(cqe, uibwc.opcode)))
 		return 0;
-	queue = completions_at(addr);
-	if (!queue)
-		queue = completions_at_or_of(addr, id_of_creator(BPF_CORE_READ(cq, ibcq.res.task)));
+	queue = completions_at_or_of(addr, id_of_creator(BPF_CORE_READ(cq, ibcq.res.task)));
 	if (!queue)
 		return 0;
 	queue->mask = BPF_CORE_READ(ring, index_mask);
@@ -159,7 +157,7 @@ int BPF_PROG(on_rxe_completion, struct rxe_cq *cq, struct rxe_cqe *cqe)
 	channel = waits_at ? completions_at(waits_at + COMPLETIONS_TAG) : NULL;
 	if (channel)
 		queue->at.receiver = channel->at.receiver;
-	deliver(&queue->at, addr, COSCHED_ENDPOINT_rdma, NULL);
+	deliver(&queue->at, addr, COSCHED_ENDPOINT_rdma);
 	return 0;
 }
 
@@ -202,14 +200,11 @@ int BPF_PROG(on_uverbs_completion, struct ib_cq *cq, void *channel)
 	/* on_rxe_completion was told of it before, and knows more. */
 	if (!channel || (queue && queue->level_at))
 		return 0;
-	queue = completions_at((u64)channel + COMPLETIONS_TAG);
-	if (!queue)
-		queue = completions_at_or_of((u64)channel + COMPLETIONS_TAG,
-					     id_of_creator(BPF_CORE_READ(cq, res.task)));
+	queue = completions_at_or_of((u64)channel + COMPLETIONS_TAG, id_of_creator(BPF_CORE_READ(cq, res.task)));
 	if (!queue)
 		return 0;
 	queue->level_at = (u64)__builtin_preserve_access_index(&events->event_list);
-	deliver(&queue->at, (u64)channel + COMPLETIONS_TAG, COSCHED_ENDPOINT_rdma, NULL);
+	deliver(&queue->at, (u64)channel + COMPLETIONS_TAG, COSCHED_ENDPOINT_rdma);
 	return 0;
 }
 

@@ -67,43 +67,43 @@ static bool arrived_coscheduled(const struct endpoint *ep, u64 addr, enum cosche
 /* A message has arrived at @addr for @tctx: notes where. */
 static void note_arrival(struct task_ctx *tctx, struct endpoint *ep, u64 addr)
 {
-	struct cpu_ctx *cctx = tctx->cpu < 0 ? NULL : cpu_ctx_of(tctx->cpu);
-	u64 number = 0;
+	struct cpu_ctx *cctx = cpu_ctx_of(tctx->cpu);
 
 	tctx->pending++;
 	ep->cpu = tctx->cpu;
-	/* The verifier hands no pointer over as a number, unless it has been read as one. */
-	bpf_probe_read_kernel(&number, sizeof(number), &addr);
-	remember_endpoint(tctx, number);
+	remember_endpoint(tctx, addr);
 	if (!cctx || cctx->curr_id != ep->receiver)
 		return;
 	cctx->arrived = addr;
 	cctx->messages++;
 }
 
-/* A message has arrived at @addr, for the task that @ep names. @sk: the socket that this is; NULL: it is none. */
-static __always_inline void deliver(struct endpoint *ep, u64 addr, enum cosched_endpoint kind, struct sock *sk)
+/* A message has arrived at @at, for the task that @ep names. */
+static __always_inline void deliver(struct endpoint *ep, u64 at, enum cosched_endpoint kind)
 {
 	struct task_struct *p;
 	struct task_ctx *tctx;
+	u64 addr = 0;
 
-	if (ep && arrived_coscheduled(ep, addr, kind))
+	if (ep && arrived_coscheduled(ep, at, kind))
 		return;
-	if (ep && sk)
-		correct_receiver(ep, addr);
+	if (ep && kind != COSCHED_ENDPOINT_rdma)
+		correct_receiver(ep, at);
 	p = ep && ep->receiver ? bpf_task_from_pid(task_id_pid(ep->receiver)) : NULL;
 	if (!p) {
 		count(COSCHED_COUNTER_arrivals_unmapped);
 		return;
 	}
+	/* The verifier hands no pointer over as a number, unless it has been read as one. */
+	bpf_probe_read_kernel(&addr, sizeof(addr), &at);
 	tctx = task_ctx_of(p);
 	if (tctx && task_id(p) == ep->receiver) {
-		if (sk)
-			carry(tctx, sk);
-		else
+		if (kind == COSCHED_ENDPOINT_rdma)
 			carry_nothing(tctx);
-		if (sk)
-			hear_from(p, sk, ep->receiver);
+		else if (policy_reads_messages())
+			carry_message(tctx, addr);
+		if (kind != COSCHED_ENDPOINT_rdma && prefetch_max)
+			note_correspondent(p, addr, ep->receiver);
 		note_arrival(tctx, ep, addr);
 		demand_on_arrival(p, tctx, kind);
 	}
@@ -133,7 +133,7 @@ static struct endpoint *endpoint_of(struct sock *sk)
 
 static void message_arrived(struct sock *sk)
 {
-	deliver(endpoint_of(sk), (u64)sk, endpoint_kind(sk), sk);
+	deliver(endpoint_of(sk), (u64)sk, endpoint_kind(sk));
 }
 
 SEC("fentry/sock_def_readable")

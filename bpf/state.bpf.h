@@ -134,7 +134,7 @@ static void full_barrier(void)
 struct task_ctx {
 	/* The fair order. */
 	struct cosched_place place;	/* in the order of its group on a CPU */
-	u32 weight;		/* by its nice level, as of when it was last in an order */
+	u32 weight;		/* by its nice level, as of when it was last in an order; 0: it was in none yet */
 	u32 group;		/* of the cgroup that it is in */
 	u32 order_group;	/* the group and CPU whose order it is in, or was last */
 	s32 order_cpu;		/* -1: none yet */
@@ -155,7 +155,6 @@ struct task_ctx {
 	u64 share_seen;		/* the share clock of order_cpu up to which the fair share is counted */
 	s32 cpu;		/* where it runs, or whose queue it waits in; -1: none yet */
 	u32 held;		/* set aside: the furthest group upwards that is kept from running (aside.bpf.h) */
-	u32 newborn;		/* has not been runnable yet */
 	u32 newcomer;		/* has not run yet since it came to order_cpu */
 	u32 woken_sync;		/* the task that woke it, on the CPU where it waits, promised to sleep */
 
@@ -201,10 +200,9 @@ struct task_ctx {
 	u32 pending;		/* messages that have come since it ran */
 	u32 polling;		/* how often looks found it inside a receive, in 1 / MAX_POLLING (polls.bpf.h) */
 	u32 wait_messages;	/* cctx->messages at wait_since */
-	u32 streams_read;	/* streams_read() at wait_since */
+	u32 wait_progress;	/* progress_of() at wait_since */
 	u32 had_message;	/* there was one for it at wait_since, which it may have read since */
 	u64 wait_since;		/* when it last made progress, as far as is known */
-	u32 hint_waits;		/* hinted_waits() at wait_since */
 	u64 read_inside_at;	/* when a look found it inside a receive that may have read something; 0: the last did not */
 };
 
@@ -246,6 +244,31 @@ static bool change_phase(struct task_ctx *tctx, u32 from, u32 to)
 static void set_phase(struct task_ctx *tctx, u32 phase)
 {
 	__sync_lock_test_and_set(&tctx->phase, phase);
+}
+
+/* A timer on each CPU. */
+struct timer_on {
+	struct bpf_timer timer;
+};
+
+#define TIMER_ON_EACH_CPU(name)				\
+struct {						\
+	__uint(type, BPF_MAP_TYPE_ARRAY);		\
+	__uint(max_entries, COSCHED_MAX_CPUS);		\
+	__type(key, u32);				\
+	__type(value, struct timer_on);		\
+} name SEC(".maps")
+
+/* Has @callback called when the timer of @cpu in @timers runs out. Inline: the verifier wants to know both. */
+static __always_inline s32 init_timer(void *timers, u32 cpu, int (*callback)(void *, u32 *, struct timer_on *))
+{
+	struct timer_on *timer = bpf_map_lookup_elem(timers, &cpu);
+	s32 err;
+
+	if (!timer)
+		return -ENOENT;
+	err = bpf_timer_init(&timer->timer, timers, CLOCK_MONOTONIC);
+	return err && err != -EBUSY ? err : bpf_timer_set_callback(&timer->timer, callback);
 }
 
 /*

@@ -92,7 +92,7 @@ static void record_latency(struct task_ctx *tctx, u64 now)
 /*
  * When a CPU that idles takes a task from one of our queues, the kernel (7.3) notes not to update its clock at the next
  * switch there. That switch may come up to a tick later, and what the task has run since the last tick would be charged
- * to whoever comes next, or to nobody. So the CPU looks once more now, while nothing is lost by it.
+ * to the next task, or to none. So the CPU looks once more now, while nothing is lost by it.
  */
 static void spend_clock_skip(s32 cpu)
 {
@@ -102,7 +102,7 @@ static void spend_clock_skip(s32 cpu)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* @tctx runs on @cctx's CPU: what was noted while it waited, and of whoever ran before, is over. */
+/* @tctx runs on @cctx's CPU: what was noted while it waited, and of the task that ran before, is over. */
 static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	tctx->queue = NR_QUEUES;
@@ -112,7 +112,6 @@ static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 	tctx->woken_sync = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
-	tctx->leaves = 0;
 	cctx->noted = 0;
 	cctx->arrived = 0;
 	cctx->preempt_at_tick = 0;
@@ -190,7 +189,7 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 }
 
 /*
- * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as whoever preempted it is done. A
+ * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as the task that cut it is done. A
  * change of the task's properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back
  * at once: then nothing has happened, or the rest of a boost would count as a turn of the fair order.
  */
@@ -247,21 +246,21 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
  */
 void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 {
-	struct cpu_ctx *cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
-	struct task_ctx *tctx;
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct task_ctx *tctx = task_ctx_of(p);
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	bool preempted;
 
-	tctx = cctx ? task_ctx_of(p) : NULL;
-	if (!tctx)
+	if (!tctx || !cctx)
 		return;
 	if (tctx->order_group != ROOT_GROUP) {
 		advance_share_clock(cctx, tctx->order_cpu, scx_bpf_now());
 		weigh_groups(tctx->order_group, tctx->order_cpu);
 	}
-	start_pulse(tctx, cctx, scx_bpf_task_cpu(p));
-	hear_hints(cctx, scx_bpf_task_cpu(p));
+	start_pulse(tctx, cctx, cpu);
+	hear_hints(cctx, cpu);
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
-		watch_wait(p, tctx, cctx, scx_bpf_task_cpu(p));
+		watch_wait(p, tctx, cctx, cpu);
 	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !cctx->curr_boosted);
 	if (!preempted && (p->scx.slice >= tick_ns() / 2 || ends_at_pulse(p, cctx)))
 		return;

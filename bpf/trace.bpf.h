@@ -92,31 +92,20 @@ static void trace_decision(struct task_struct *p, u32 reason, u64 granted_ns)
 /* @p runs, and its context still says how it has come to. */
 static void trace_switch_in(struct task_struct *p, const struct task_ctx *tctx, bool boosted)
 {
-	u32 flags = 0;
+	u32 flags = (boosted ? COSCHED_EVENT_BOOSTED : 0) | (tctx->queue == QUEUE_PARKED ? COSCHED_EVENT_PARKED : 0);
 
-	if (!is_traced(COSCHED_EVENT_SWITCH_IN))
-		return;
-	if (boosted)
-		flags |= COSCHED_EVENT_BOOSTED;
-	if (tctx->queue == QUEUE_PARKED)
-		flags |= COSCHED_EVENT_PARKED;
-	trace(p, COSCHED_EVENT_SWITCH_IN, 0, flags, p->se.sum_exec_runtime);
+	if (is_traced(COSCHED_EVENT_SWITCH_IN))
+		trace(p, COSCHED_EVENT_SWITCH_IN, 0, flags, p->se.sum_exec_runtime);
 }
 
 /* @p has left its CPU, and its context still says how it ran. */
 static void trace_switch_out(struct task_struct *p, const struct task_ctx *tctx, bool boosted, bool runnable)
 {
-	u32 flags = 0;
+	u32 flags = (boosted ? COSCHED_EVENT_BOOSTED : 0) | (runnable ? COSCHED_EVENT_RUNNABLE : 0) |
+		    (tctx->leaves ? COSCHED_EVENT_PARKED : 0);
 
-	if (!is_traced(COSCHED_EVENT_SWITCH_OUT))
-		return;
-	if (boosted)
-		flags |= COSCHED_EVENT_BOOSTED;
-	if (runnable)
-		flags |= COSCHED_EVENT_RUNNABLE;
-	if (tctx->leaves)
-		flags |= COSCHED_EVENT_PARKED;
-	trace(p, COSCHED_EVENT_SWITCH_OUT, 0, flags, p->se.sum_exec_runtime);
+	if (is_traced(COSCHED_EVENT_SWITCH_OUT))
+		trace(p, COSCHED_EVENT_SWITCH_OUT, 0, flags, p->se.sum_exec_runtime);
 }
 
 #endif

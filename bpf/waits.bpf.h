@@ -109,7 +109,7 @@ static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
 	if (!cctx || tctx->phase != PHASE_RUNS || READ_ONCE(cctx->spin) != SPIN_NONE ||
 	    is_kthread(bpf_get_current_task_btf()))
 		return false;
-	spin_ns = cosched_wait_begin(policy, &tctx->wait_history);
+	spin_ns = wait_begin(policy, &tctx->wait_history);
 	if (!spin_ns)
 		return false;
 	count(COSCHED_COUNTER_spins);
@@ -117,7 +117,7 @@ static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
 	if (came)
 		count(COSCHED_COUNTER_spins_answered);
 	if (came || READ_ONCE(cctx->spin) == SPIN_NONE)
-		cosched_wait_end(policy, &tctx->wait_history, came);
+		wait_end(policy, &tctx->wait_history, came);
 	return came;
 }
 

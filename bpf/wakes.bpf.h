@@ -68,7 +68,8 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	tctx = task_ctx_of(p);
 	if (!tctx)
 		return 0;
-	carry_from_task(tctx);
+	if (policy_reads_messages())
+		carry_own(tctx);
 	/* One that is only about to sleep goes on, and looks again. */
 	if (READ_ONCE(tctx->phase) != PHASE_RUNS)
 		tctx->woken = 1;

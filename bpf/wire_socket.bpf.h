@@ -21,7 +21,6 @@ struct wire_socket {
 	u32 unheard;		/* segments sent with the option since one was heard */
 	u32 heard;		/* segments that brought one */
 	u32 owes;		/* the next acknowledgement takes one */
-	u32 reserved;
 };
 
 struct {
@@ -66,13 +65,9 @@ static struct wire_socket *wire_socket_of(struct bpf_sock_ops *skops, u64 flags)
 
 static void set_writes(struct bpf_sock_ops *skops, bool writes)
 {
-	u32 flags = skops->bpf_sock_ops_cb_flags;
+	u32 flags = skops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
 
-	if (writes)
-		flags |= BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
-	else
-		flags &= ~BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
-	bpf_sock_ops_cb_flags_set(skops, flags);
+	bpf_sock_ops_cb_flags_set(skops, writes ? flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : flags);
 }
 
 /* What TCP is to call these programs for. */

@@ -16,8 +16,6 @@
 
 #include "policy.h"
 
-#define COSCHED_GANG_NO_ROW (~0U)
-
 /* Never 0, which would mean division by zero on one side and not on the other. */
 static inline u64 gang_quantum_ns(const struct cosched_policy *policy)
 {

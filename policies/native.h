@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Integer types for the native build of the rules; the BPF build has them from vmlinux.h. */
+/*
+ * The rules for the tests, the simulator and the loader: functions that other files may call, and not inline ones.
+ * bindgen reads their names and types from here. The BPF build has the integer types from vmlinux.h.
+ */
 #ifndef COSCHED_NATIVE_H
 #define COSCHED_NATIVE_H
 
@@ -11,5 +14,13 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
+
+#define static
+#define inline
+#include "gate.h"
+#include "wait.h"
+#include "../bpf/intf.h"
+#undef static
+#undef inline
 
 #endif

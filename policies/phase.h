@@ -18,7 +18,7 @@
  * What happens, and where that leads to:
  *
  *			BLOCKED	WAITS	ASKS	GRANTED	PARKED	RUNS
- *	queued		WAITS	-	-	-	-	WAITS
+ *	queued		WAITS	-	-	-	WAITS	WAITS
  *	message: not asked	-	-	-	-	WAITS	-
  *		denied	-	ASKS	-	-	ASKS	-
  *		given	-	GRANTED	GRANTED	-	GRANTED	-
@@ -74,10 +74,10 @@ static inline u32 phase_message(u32 phase, u32 answer)
 	return phase == PHASE_PARKED ? PHASE_WAITS : phase;
 }
 
-/* The task comes to a queue. */
+/* The task comes to a queue: to its turn in it, whatever it did before. It may be a parked one that has to move. */
 static inline u32 phase_queued(u32 phase)
 {
-	return phase == PHASE_BLOCKED || phase == PHASE_RUNS ? PHASE_WAITS : phase;
+	return phase == PHASE_ASKS || phase == PHASE_GRANTED ? phase : PHASE_WAITS;
 }
 
 /* It is to be parked. */

@@ -18,21 +18,20 @@
 #include "spin.h"
 #include "wait_spin.h"
 
-/* Does a receive that would sleep spin before? */
-static inline int cosched_wait_spins(const struct cosched_policy *policy)
-{
-	return policy->wait == COSCHED_WAIT_SPIN || policy->wait == COSCHED_WAIT_SPIN_BLOCK ||
-	       policy->wait == COSCHED_WAIT_SPIN_YIELD;
-}
-
 /* Does a task that polls in vain leave its CPU to others? */
 static inline int cosched_wait_parks(const struct cosched_policy *policy)
 {
 	return policy->wait == COSCHED_WAIT_SPIN_BLOCK || policy->wait == COSCHED_WAIT_SPIN_YIELD;
 }
 
+/* Does a receive that would sleep spin before? */
+static inline int cosched_wait_spins(const struct cosched_policy *policy)
+{
+	return policy->wait == COSCHED_WAIT_SPIN || cosched_wait_parks(policy);
+}
+
 /* How long the wait that begins now may spin before it sleeps, in ns; 0: it sleeps at once. */
-static inline u64 cosched_wait_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)
+static inline u64 wait_begin(const struct cosched_policy *policy, struct cosched_wait_history *history)
 {
 	if (!cosched_wait_spins(policy))
 		return 0;
@@ -40,7 +39,7 @@ static inline u64 cosched_wait_begin(const struct cosched_policy *policy, struct
 }
 
 /* A wait that was allowed to spin has done so to the end, or until the message came. */
-static inline void cosched_wait_end(const struct cosched_policy *policy, struct cosched_wait_history *history,
+static inline void wait_end(const struct cosched_policy *policy, struct cosched_wait_history *history,
 				    int message_came)
 {
 	if (cosched_wait_spins(policy))

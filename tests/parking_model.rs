@@ -168,7 +168,8 @@ impl Locked {
         let phase = self.shared.phase();
         self.shared.change_phase(phase, phase_queued(phase));
         fence(SeqCst);
-        self.queue = if self.leaves && self.park() { Phase::Parked } else { self.queue_for() };
+        let leaves = std::mem::take(&mut self.leaves);
+        self.queue = if leaves && self.park() { Phase::Parked } else { self.queue_for() };
     }
 
     fn queue_for(&self) -> Phase {

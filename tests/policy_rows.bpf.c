@@ -72,8 +72,8 @@ int decide_row(struct policy_row *context)
 
 	answers->reason = cosched_gate_decide(policy, demand);
 	answers->slice_ns = cosched_gate_slice(policy, demand);
-	answers->begin_ns = cosched_wait_begin(policy, &row.history);
-	cosched_wait_end(policy, &row.history, row.message_came != 0);
+	answers->begin_ns = wait_begin(policy, &row.history);
+	wait_end(policy, &row.history, row.message_came != 0);
 	cosched_spin_learn(policy, &row.history, row.time_ns);
 	spin_adaptive_hear(&row.history, row.heard_us);
 	answers->parks = cosched_wait_parks(policy);

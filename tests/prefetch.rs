@@ -4,7 +4,7 @@
 
 use std::hash::Hasher;
 
-use cosched_rules::intf::{cosched_prefetch, cosched_wire_flow, cosched_wire_key};
+use cosched_rules::intf::{self, cosched_prefetch, cosched_wire_flow, cosched_wire_key};
 use cosched_rules::native::{PREFETCH_LENGTH, prefetch_credible, prefetch_decode, prefetch_encode, wire_epoch_next};
 use proptest::prelude::*;
 use scx_cosched::wire::key::{Key, NO_KEY};
@@ -138,31 +138,17 @@ fn an_epoch_beyond_the_window_is_not_believed() {
     }
 }
 
-unsafe extern "C" {
-    fn cosched_native_prefetch_encode(
-        datagram: *mut u8,
-        prefetch: *const cosched_prefetch,
-        key: *const cosched_wire_key,
-    );
-    fn cosched_native_prefetch_decode(
-        prefetch: *mut cosched_prefetch,
-        datagram: *const u8,
-        length: u32,
-        key: *const cosched_wire_key,
-    ) -> i32;
-}
-
 #[test]
 fn what_is_written_and_read_leaves_nothing_of_what_was_there_before() {
     let (key, sent) = (key(7), prefetch(NOW, 5, UNIT));
     let mut datagram = [0xff; PREFETCH_LENGTH];
     // Not by native::prefetch_encode(), which hands in zeroes.
     // SAFETY: there is place for all of it, and the rest is read.
-    unsafe { cosched_native_prefetch_encode(datagram.as_mut_ptr(), &sent, &key) };
+    unsafe { intf::cosched_prefetch_encode(datagram.as_mut_ptr(), &sent, &key) };
     assert_eq!(datagram, prefetch_encode(&sent, &key));
     let mut came = cosched_prefetch { reserved: u32::MAX, ..prefetch(1, 1, 1) };
     // SAFETY: no more is read than there is, and the prefetch is written.
-    let ours = unsafe { cosched_native_prefetch_decode(&mut came, datagram.as_ptr(), datagram.len() as u32, &key) };
+    let ours = unsafe { intf::cosched_prefetch_decode(&mut came, datagram.as_ptr(), datagram.len() as u32, &key) };
     assert!(ours != 0 && same(&came, &sent) && came.reserved == 0);
 }
 

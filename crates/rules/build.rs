@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Builds the rules of policies/ as native code, and the shapes that the C side and Rust share.
+//! Builds the rules of policies/ as native code, with bindings, and the shapes that the C side and Rust share.
 
 fn main() {
     scx_cargo::BpfBuilder::new()
@@ -7,9 +7,11 @@ fn main() {
         // Kernel types use anonymous struct members of named types since 7.0, and so does vmlinux.h.
         .add_cflag("-fms-extensions")
         .add_cflag("-Wno-microsoft-anon-tag")
-        .enable_intf("../../bpf/intf.h", "bpf_intf.rs")
+        // The rules as they are in native code.
+        .add_cflag("-U__bpf__")
+        .enable_intf("../../policies/native.h", "bpf_intf.rs")
         .build()
-        .unwrap_or_else(|e| panic!("there are no types of bpf/intf.h: {e:?}"));
+        .unwrap_or_else(|e| panic!("there are no bindings of policies/native.h: {e:?}"));
 
     cc::Build::new()
         .file("../../policies/native.c")
@@ -17,7 +19,7 @@ fn main() {
         .extra_warnings(true)
         .compile("cosched_policies");
 
-    // What intf.h includes, and no more of bpf/: all crates are built anew after this one.
+    // What native.h includes, and no more of bpf/: all crates are built anew after this one.
     for path in ["../../policies", "../../bpf/intf.h", "../../bpf/counters.h", "../../hints/hint.h"] {
         println!("cargo:rerun-if-changed={path}");
     }

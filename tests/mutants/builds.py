@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds of the tests that take the rules from a shared library, and runs of them."""
 
+import glob
 import hashlib
 import json
 import os
@@ -63,9 +64,13 @@ DIFFERENTIAL = {
 
 
 def names():
-    """Of the native functions, which are the tests' only way to the rules."""
-    with open(os.path.join(ROOT, "policies", "native.c"), encoding="utf-8") as source:
-        return sorted(set(re.findall(r"\bcosched_native_\w+", source.read())))
+    """Of the rules that Rust calls, which are the tests' only way to them."""
+    found = set()
+    for path in [*glob.glob(os.path.join(ROOT, "crates", "rules", "src", "**", "*.rs"), recursive=True),
+                 os.path.join(ROOT, "tests", "prefetch.rs")]:
+        with open(path, encoding="utf-8") as source:
+            found.update(re.findall(r"\bintf::([a-z]\w+)\(", source.read()))
+    return sorted(found)
 
 
 def compile_rules(source, library):

@@ -48,8 +48,9 @@ class Mutant:
         directory = os.path.join(self.place, "policies")
         shutil.rmtree(self.place, ignore_errors=True)
         shutil.copytree(POLICIES, directory)
-        os.makedirs(os.path.join(self.place, "bpf"))
-        shutil.copy(os.path.join(builds.ROOT, "bpf", "counters.h"), os.path.join(self.place, "bpf"))
+        for path in ["bpf/counters.h", "bpf/intf.h", "hints/hint.h"]:
+            os.makedirs(os.path.dirname(os.path.join(self.place, path)), exist_ok=True)
+            shutil.copy(os.path.join(builds.ROOT, path), os.path.join(self.place, path))
         with open(os.path.join(directory, self.header), "w", encoding="utf-8") as header:
             header.write(self.changed)
         built = builds.compile_rules(os.path.join(directory, "native.c"), self.library)

@@ -28,7 +28,7 @@ pub const NAME: &str = "scx_cosched";
 /// The version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// `bpf/intf.h` and `policies/policy.h`, by bindgen.
+/// `policies/native.h`, by bindgen: the rules as they are in C, and `bpf/intf.h`.
 #[allow(missing_docs, dead_code, non_camel_case_types, non_upper_case_globals, non_snake_case)]
 #[allow(clippy::all)]
 pub mod intf {

@@ -48,29 +48,6 @@ unsafe extern "C" {
     static cosched_reason_names: [*const c_char; NR_REASONS];
     static cosched_reason_helps: [*const c_char; NR_REASONS];
     static cosched_endpoint_names: [*const c_char; NR_ENDPOINTS];
-    fn cosched_native_gate_decide(policy: *const Policy, demand: *const Demand) -> u32;
-    fn cosched_native_gate_slice(policy: *const Policy, demand: *const Demand) -> u64;
-    fn cosched_native_wait_begin(policy: *const Policy, history: *mut History) -> u64;
-    fn cosched_native_wait_end(policy: *const Policy, history: *mut History, message_came: i32);
-    fn cosched_native_wait_parks(policy: *const Policy) -> i32;
-    fn cosched_native_spin_ns(policy: *const Policy, history: *const History) -> u64;
-    fn cosched_native_spin_goes_on(policy: *const Policy, since_arrival_ns: u64) -> i32;
-    fn cosched_native_spin_interval_ns(policy: *const Policy) -> u64;
-    fn cosched_native_spin_learn(policy: *const Policy, history: *mut History, waited_ns: u64);
-    fn cosched_native_spin_hear(history: *mut History, estimate_us: u32);
-    fn cosched_native_window_add(window: *mut Window, policy: *const Policy, now_ns: u64, cpu_ns: u64, fair_ns: u64);
-    fn cosched_native_epoch_next(epoch: u64, node: u32) -> u64;
-    fn cosched_native_epoch_adopt(epoch: u64, message_epoch: u64) -> u64;
-    fn cosched_native_choice_prefers(choice: u32, candidate: *const Candidate, best: *const Candidate) -> i32;
-    fn cosched_native_choice_rank(choice: u32, candidate: *const Candidate) -> u32;
-    fn cosched_native_gang_row_at(policy: *const Policy, tai_ns: u64) -> u32;
-    fn cosched_native_gang_rest_ns(policy: *const Policy, tai_ns: u64) -> u64;
-    fn cosched_native_gang_row_of(policy: *const Policy, job: u64) -> u32;
-    fn cosched_native_wakes_parts(ran_ns: u64, passed_ns: u64) -> u32;
-    fn cosched_native_load_differs(here: u64, there: u64, weight: u32, parts: u32, far: i32) -> i32;
-    fn cosched_native_left_apart(here: u64, there: u64, weight: u32) -> u64;
-    fn cosched_native_move_pays(share_here: u64, share_there: u64) -> i32;
-    fn cosched_native_reason_grants(reason: u32) -> i32;
 }
 
 /// The demand of a task that has never run, on a CPU where nobody has.
@@ -161,7 +138,7 @@ pub fn endpoints() -> &'static [&'static str] {
 /// rule that nobody knows denies.
 pub fn decide(policy: &Policy, demand: &Demand) -> u32 {
     // SAFETY: a pure function that reads its two arguments.
-    unsafe { cosched_native_gate_decide(policy, demand) }
+    unsafe { intf::cosched_gate_decide(policy, demand) }
 }
 
 /// For how long a boost lasts if [`decide`] grants it: in ns of CPU time, from 0 to `policy.slice_ns`. Under the gates
@@ -170,58 +147,58 @@ pub fn decide(policy: &Policy, demand: &Demand) -> u32 {
 /// whether the boost is granted: the other gates, and one that nobody knows, yield a whole slice always.
 pub fn slice(policy: &Policy, demand: &Demand) -> u64 {
     // SAFETY: a pure function that reads its two arguments.
-    unsafe { cosched_native_gate_slice(policy, demand) }
+    unsafe { intf::cosched_gate_slice(policy, demand) }
 }
 
 /// For how long the wait that begins now may spin before it sleeps: in ns, [`spin_ns`] or 0, which means not at
 /// all. `history` is what the waits of this task have taught, zeroes at first; any value is allowed.
 pub fn wait_begin(policy: &Policy, history: &mut History) -> u64 {
     // SAFETY: a function of its two arguments, of which it may change the second.
-    unsafe { cosched_native_wait_begin(policy, history) }
+    unsafe { intf::wait_begin(policy, history) }
 }
 
 /// A wait that [`wait_begin`] let spin has ended: the message came meanwhile, or all the time passed in vain.
 pub fn wait_end(policy: &Policy, history: &mut History, message_came: bool) {
     // SAFETY: a function of its arguments, of which it may change the second.
-    unsafe { cosched_native_wait_end(policy, history, i32::from(message_came)) }
+    unsafe { intf::wait_end(policy, history, i32::from(message_came)) }
 }
 
 /// Whether a task that polls in vain leaves its CPU to others.
 pub fn wait_parks(policy: &Policy) -> bool {
     // SAFETY: a pure function that reads its argument.
-    unsafe { cosched_native_wait_parks(policy) != 0 }
+    unsafe { intf::cosched_wait_parks(policy) != 0 }
 }
 
 /// The spin rule's time for a task with this history, in ns; 0 means not at all, which is also the answer of a rule
 /// that nobody knows. Times that do not fit are as long as can be (`policies/spin.h`; Arpaci-Dusseau 3.3, Dusseau 6).
 pub fn spin_ns(policy: &Policy, history: &History) -> u64 {
     // SAFETY: a pure function that reads its two arguments.
-    unsafe { cosched_native_spin_ns(policy, history) }
+    unsafe { intf::cosched_spin_ns(policy, history) }
 }
 
 /// Whether a wait whose time is over may go on, the last message for the task having come `since_arrival_ns` ago: only
 /// under the rule `conditional`, within 3W + 2o (Arpaci-Dusseau 3.4).
 pub fn spin_goes_on(policy: &Policy, since_arrival_ns: u64) -> bool {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { cosched_native_spin_goes_on(policy, since_arrival_ns) != 0 }
+    unsafe { intf::cosched_spin_goes_on(policy, since_arrival_ns) != 0 }
 }
 
 /// The 3W + 2o within which [`spin_goes_on`] lets a wait go on, in ns: until when it may do so if no message comes.
 pub fn spin_interval_ns(policy: &Policy) -> u64 {
     // SAFETY: a pure function that reads its argument.
-    unsafe { cosched_native_spin_interval_ns(policy) }
+    unsafe { intf::spin_conditional_interval_ns(policy) }
 }
 
 /// A wait of the task took `waited_ns`. The adaptive rules keep it, in us (Dusseau 6.2); the others do nothing.
 pub fn spin_learn(policy: &Policy, history: &mut History, waited_ns: u64) {
     // SAFETY: a function of its arguments, of which it may change the second.
-    unsafe { cosched_native_spin_learn(policy, history, waited_ns) }
+    unsafe { intf::cosched_spin_learn(policy, history, waited_ns) }
 }
 
 /// A message has come with its sender's estimate of the job's imbalance, in us (Dusseau 6.3).
 pub fn spin_hear(history: &mut History, estimate_us: u32) {
     // SAFETY: a function of its arguments, of which it may change the first.
-    unsafe { cosched_native_spin_hear(history, estimate_us) }
+    unsafe { intf::spin_adaptive_hear(history, estimate_us) }
 }
 
 /// A task has used `cpu_ns`, and its fair share of the same time was `fair_ns`: both are added to the window, which
@@ -229,33 +206,33 @@ pub fn spin_hear(history: &mut History, estimate_us: u32) {
 /// the time used by more than a credit of some slices.
 pub fn window_add(window: &mut Window, policy: &Policy, now_ns: u64, cpu_ns: u64, fair_ns: u64) {
     // SAFETY: a function of its arguments, of which it may change the first.
-    unsafe { cosched_native_window_add(window, policy, now_ns, cpu_ns, fair_ns) }
+    unsafe { intf::cosched_window_add(window, policy, now_ns, cpu_ns, fair_ns) }
 }
 
 /// The epoch of `node` after a spontaneous switch in `epoch`: a later one, with the node's number as its low 16 bits
 /// (thesis 3.3). Of a node's number only those bits count.
 pub fn epoch_next(epoch: u64, node: u32) -> u64 {
     // SAFETY: a pure function of two numbers.
-    unsafe { cosched_native_epoch_next(epoch, node) }
+    unsafe { intf::cosched_epoch_next(epoch, node) }
 }
 
 /// The epoch of a node in `epoch` that has switched for a message of `message_epoch`: the later one (thesis 3.3).
 pub fn epoch_adopt(epoch: u64, message_epoch: u64) -> u64 {
     // SAFETY: a pure function of two numbers.
-    unsafe { cosched_native_epoch_adopt(epoch, message_epoch) }
+    unsafe { intf::cosched_epoch_adopt(epoch, message_epoch) }
 }
 
 /// How much rather the rule `choice` boosts the candidate: 0 means not at all (Zhang 2.4.4).
 pub fn choice_rank(choice: u32, candidate: &Candidate) -> u32 {
     // SAFETY: a pure function that reads its second argument.
-    unsafe { cosched_native_choice_rank(choice, candidate) }
+    unsafe { intf::cosched_choice_rank(choice, candidate) }
 }
 
 /// Whether the rule `choice` boosts `candidate` rather than `best`, both of which have a [`choice_rank`] above 0. An
 /// order without cycles; only candidates at the same distance can be equals.
 pub fn choice_prefers(choice: u32, candidate: &Candidate, best: &Candidate) -> bool {
     // SAFETY: a pure function that reads its arguments.
-    unsafe { cosched_native_choice_prefers(choice, candidate, best) != 0 }
+    unsafe { intf::cosched_choice_prefers(choice, candidate, best) != 0 }
 }
 
 /// Whom the rule `choice` boosts of these candidates, if anybody: one after the other is held against the best, as in
@@ -272,19 +249,19 @@ pub fn choose<T>(choice: u32, candidates: impl Iterator<Item = (T, Candidate)>) 
 /// (Zhang 2.2).
 pub fn gang_row_at(policy: &Policy, tai_ns: u64) -> u32 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { cosched_native_gang_row_at(policy, tai_ns) }
+    unsafe { intf::gang_row_at(policy, tai_ns) }
 }
 
 /// The time in ns from `tai_ns` until the next row has its turn: from 1 to `policy.quantum_ns`.
 pub fn gang_rest_ns(policy: &Policy, tai_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { cosched_native_gang_rest_ns(policy, tai_ns) }
+    unsafe { intf::gang_rest_ns(policy, tai_ns) }
 }
 
 /// By how many parts of its weight loads have to differ for a task that wakes, and has run for so much of this time.
 pub fn wakes_parts(ran_ns: u64, passed_ns: u64) -> u32 {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_wakes_parts(ran_ns, passed_ns) }
+    unsafe { intf::cosched_wakes_parts(ran_ns, passed_ns) }
 }
 
 /// Whether a CPU of load `here`, a sum of weights, is to take a task of `weight` that waits or wakes on a CPU of load
@@ -292,31 +269,31 @@ pub fn wakes_parts(ran_ns: u64, passed_ns: u64) -> u32 {
 /// (`policies/balance.h`).
 pub fn load_differs(here: u64, there: u64, weight: u32, parts: u32, far: bool) -> bool {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_load_differs(here, there, weight, parts, i32::from(far)) != 0 }
+    unsafe { intf::cosched_load_differs(here, there, weight, parts, i32::from(far)) != 0 }
 }
 
 /// How far apart the loads `here` and `there` of two CPUs are, sums of weights, once a task of `weight` has come here.
 pub fn left_apart(here: u64, there: u64, weight: u32) -> u64 {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_left_apart(here, there, weight) }
+    unsafe { intf::cosched_left_apart(here, there, weight) }
 }
 
 /// Whether a task that has `share_there` of its CPU may move to one where it would have `share_here`, in 2^-20 CPUs.
 pub fn move_pays(share_here: u64, share_there: u64) -> bool {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_move_pays(share_here, share_there) != 0 }
+    unsafe { intf::cosched_move_pays(share_here, share_there) != 0 }
 }
 
 /// The row of a job that nobody has given one, from 0 to `policy.rows` - 1: the same on all nodes.
 pub fn gang_row_of(policy: &Policy, job: u64) -> u32 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { cosched_native_gang_row_of(policy, job) }
+    unsafe { intf::gang_row_of(policy, job) }
 }
 
 /// Whether `reason` grants. A number that is no reason does not.
 pub fn grants(reason: u32) -> bool {
     // SAFETY: a pure function of a number.
-    unsafe { cosched_native_reason_grants(reason) != 0 }
+    unsafe { intf::cosched_reason_grants(reason) != 0 }
 }
 
 #[cfg(test)]

@@ -8,39 +8,6 @@ use crate::intf::{
     cosched_window as Window,
 };
 
-unsafe extern "C" {
-    fn cosched_native_beat_draw(name: u64, turn: u64) -> u32;
-    fn cosched_native_beat_theta(weight: u64, after: u64) -> u32;
-    fn cosched_native_beat_weight(window: *const Window, due: u32, shift: u32) -> u32;
-    fn cosched_native_beat_sketch(node: u64) -> u32;
-    fn cosched_native_beat_sketch_merge(a: u32, b: u32) -> u32;
-    fn cosched_native_beat_size(sizes: u32) -> u32;
-    fn cosched_native_beat_is_before(a: *const Job, b: *const Job) -> i32;
-    fn cosched_native_beat_period(policy: *const Policy, tai_ns: u64) -> u64;
-    fn cosched_native_beat_job_begin(job: *mut Job, name: u64, node: u64, period: u64);
-    fn cosched_native_beat_renew(job: *mut Job, here: u32, period: u64);
-    fn cosched_native_beat_tell(news: *mut News, job: *const Job, clock_ns: u64);
-    fn cosched_native_beat_hear(job: *mut Job, policy: *const Policy, news: *const News);
-    fn cosched_native_beat_gather(all: *mut News, policy: *const Policy, news: *const News, clock_ns: u64);
-    fn cosched_native_beat_rank(policy: *const Policy, job: *const Job, turn: u64, lead_ns: i64, won: *mut u32) -> u64;
-    fn cosched_native_beat_charge(ahead_ns: i64, policy: *const Policy, cpu_ns: u64, fair_ns: u64) -> i64;
-    fn cosched_native_beat_is_silent(policy: *const Policy, silent_ns: u64) -> i32;
-    fn cosched_native_beat_may_lead(policy: *const Policy, surplus_ns: i64) -> i32;
-    fn cosched_native_beat_hear_nothing(job: *mut Job);
-    fn cosched_native_beat_follows(
-        hold: *mut Hold,
-        policy: *const Policy,
-        job: *const Job,
-        lead_ns: i64,
-        running_lead_ns: i64,
-        now_ns: u64,
-    ) -> i32;
-    fn cosched_native_beat_rank_held(hold: *const Hold, name: u64, rank: u64, now_ns: u64) -> u64;
-    fn cosched_native_beat_clock_ns(clock: *const Clock, tai_ns: u64) -> u64;
-    fn cosched_native_beat_clock_turn(clock: *mut Clock, policy: *const Policy, tai_ns: u64);
-    fn cosched_native_beat_clock_hear(clock: *mut Clock, policy: *const Policy, tai_ns: u64, heard_ns: u64) -> i32;
-}
-
 /// Of a CPU that has heard nothing.
 pub const NEW_BEAT_CLOCK: Clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 0 };
 /// Of a message without news.
@@ -53,49 +20,49 @@ pub const BEAT_REST_RANK: u64 = intf::BEAT_REST_RANK as u64;
 /// The draw of the job `name` in `turn`: any number of 32 bits.
 pub fn beat_draw(name: u64, turn: u64) -> u32 {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_beat_draw(name, turn) }
+    unsafe { intf::beat_draw(name, turn) }
 }
 
 /// The chance of a job of this weight where those after it have weights that sum up to `after`.
 pub fn beat_theta(weight: u64, after: u64) -> u32 {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_beat_theta(weight, after) }
+    unsafe { intf::beat_theta(weight, after) }
 }
 
 /// The weight of a task that is due `due` and used what its window holds, in 1 / 2^`shift` of its CPU.
 pub fn beat_weight(window: &Window, due: u32, shift: u32) -> u32 {
     // SAFETY: only reads what is borrowed here.
-    unsafe { cosched_native_beat_weight(window, due, shift) }
+    unsafe { intf::beat_weight(window, due, shift) }
 }
 
 /// The sketch of one node.
 pub fn beat_sketch(node: u64) -> u32 {
     // SAFETY: a pure function of a number.
-    unsafe { cosched_native_beat_sketch(node) }
+    unsafe { intf::beat_sketch(node) }
 }
 
 /// The sketch of the nodes of both.
 pub fn beat_sketch_merge(a: u32, b: u32) -> u32 {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_beat_sketch_merge(a, b) }
+    unsafe { intf::beat_sketch_merge(a, b) }
 }
 
 /// The size that a sketch stands for: about 4 log2 of how many nodes it has seen.
 pub fn beat_size(sizes: u32) -> u32 {
     // SAFETY: a pure function of a number.
-    unsafe { cosched_native_beat_size(sizes) }
+    unsafe { intf::beat_size(sizes) }
 }
 
 /// Whether `a` draws before `b`.
 pub fn beat_is_before(a: &Job, b: &Job) -> bool {
     // SAFETY: a pure function that reads its arguments.
-    unsafe { cosched_native_beat_is_before(a, b) != 0 }
+    unsafe { intf::beat_is_before(a, b) != 0 }
 }
 
 /// The number of the period in which it is `tai_ns`.
 pub fn beat_period(policy: &Policy, tai_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { cosched_native_beat_period(policy, tai_ns) }
+    unsafe { intf::beat_period(policy, tai_ns) }
 }
 
 /// The job `name` as it comes to a node in `period`.
@@ -103,41 +70,41 @@ pub fn beat_job(name: u64, node: u64, period: u64) -> Job {
     // What an earlier job has left there.
     let mut job = Job { name: 9, period: 9, theta: 9, heard: 9, sizes: 9, heard_sizes: 9, astray: 9, heard_astray: 9 };
     // SAFETY: changes its first argument.
-    unsafe { cosched_native_beat_job_begin(&mut job, name, node, period) };
+    unsafe { intf::beat_job_begin(&mut job, name, node, period) };
     job
 }
 
 /// What was heard in the last period counts in this one, but no theta above `here`.
 pub fn beat_renew(job: &mut Job, here: u32, period: u64) {
     // SAFETY: changes its first argument.
-    unsafe { cosched_native_beat_renew(job, here, period) }
+    unsafe { intf::beat_renew(job, here, period) }
 }
 
 /// What a message of the job says when its sender's clock shows `clock_ns`.
 pub fn beat_tell(job: &Job, clock_ns: u64) -> News {
     let mut news = News { tai_ns: 0, theta: 0, sizes: 0 };
     // SAFETY: changes its first argument and reads the second.
-    unsafe { cosched_native_beat_tell(&mut news, job, clock_ns) };
+    unsafe { intf::beat_tell(&mut news, job, clock_ns) };
     news
 }
 
 /// A message of the job has come with `news`.
 pub fn beat_hear(job: &mut Job, policy: &Policy, news: &News) {
     // SAFETY: changes its first argument and reads the others.
-    unsafe { cosched_native_beat_hear(job, policy, news) }
+    unsafe { intf::beat_hear(job, policy, news) }
 }
 
 /// Adds `news`, which came when the clock here showed `clock_ns`, to `all` that a task has heard in this period.
 pub fn beat_gather(all: &mut News, policy: &Policy, news: &News, clock_ns: u64) {
     // SAFETY: changes its first argument and reads the others.
-    unsafe { cosched_native_beat_gather(all, policy, news, clock_ns) }
+    unsafe { intf::beat_gather(all, policy, news, clock_ns) }
 }
 
 /// How early the job goes in `turn`, 0 being the first, `won` being kept up to date; see `policies/beat.h`.
 pub fn beat_rank(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: &mut bool) -> u64 {
     let mut has_won = u32::from(*won);
     // SAFETY: changes its last argument and reads the others.
-    let rank = unsafe { cosched_native_beat_rank(policy, job, turn, lead_ns, &mut has_won) };
+    let rank = unsafe { intf::beat_rank(policy, job, turn, lead_ns, &mut has_won) };
     *won = has_won != 0;
     rank
 }
@@ -145,25 +112,25 @@ pub fn beat_rank(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: &mut 
 /// By how much a task is ahead of its share that was by `ahead_ns`, and has used `cpu_ns` while it was due `fair_ns`.
 pub fn beat_charge(ahead_ns: i64, policy: &Policy, cpu_ns: u64, fair_ns: u64) -> i64 {
     // SAFETY: only reads what is borrowed here.
-    unsafe { cosched_native_beat_charge(ahead_ns, policy, cpu_ns, fair_ns) }
+    unsafe { intf::beat_charge(ahead_ns, policy, cpu_ns, fair_ns) }
 }
 
 /// Does a node not draw whose connection has brought nothing for so long, when a message comes from there?
 pub fn beat_is_silent(policy: &Policy, silent_ns: u64) -> bool {
     // SAFETY: only reads what is borrowed here.
-    unsafe { cosched_native_beat_is_silent(policy, silent_ns) != 0 }
+    unsafe { intf::beat_is_silent(policy, silent_ns) != 0 }
 }
 
 /// May a task of the job that has won the turn go first, which is so much ahead of its share?
 pub fn beat_may_lead(policy: &Policy, surplus_ns: i64) -> bool {
     // SAFETY: only reads what is borrowed here.
-    unsafe { cosched_native_beat_may_lead(policy, surplus_ns) != 0 }
+    unsafe { intf::beat_may_lead(policy, surplus_ns) != 0 }
 }
 
 /// A message of the job has come without news.
 pub fn beat_hear_nothing(job: &mut Job) {
     // SAFETY: changes its argument.
-    unsafe { cosched_native_beat_hear_nothing(job) }
+    unsafe { intf::beat_hear_nothing(job) }
 }
 
 /// Whether the job, which has a message, takes the CPU and holds it because it is astray. The leads are those of the
@@ -177,29 +144,29 @@ pub fn beat_follows(
     now_ns: u64,
 ) -> bool {
     // SAFETY: changes its first argument and reads the others.
-    unsafe { cosched_native_beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns) != 0 }
+    unsafe { intf::beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns) != 0 }
 }
 
 /// The rank of a job, behind the one that holds the CPU at `now_ns`.
 pub fn beat_rank_held(hold: &Hold, name: u64, rank: u64, now_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { cosched_native_beat_rank_held(hold, name, rank, now_ns) }
+    unsafe { intf::beat_rank_held(hold, name, rank, now_ns) }
 }
 
 /// What the clock of a CPU shows at this TAI.
 pub fn beat_clock_ns(clock: &Clock, tai_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { cosched_native_beat_clock_ns(clock, tai_ns) }
+    unsafe { intf::beat_clock_ns(clock, tai_ns) }
 }
 
 /// A turn may have begun: the clock goes back by what is due.
 pub fn beat_clock_turn(clock: &mut Clock, policy: &Policy, tai_ns: u64) {
     // SAFETY: changes its first argument and reads the second.
-    unsafe { cosched_native_beat_clock_turn(clock, policy, tai_ns) }
+    unsafe { intf::beat_clock_turn(clock, policy, tai_ns) }
 }
 
 /// A peer's clock shows `heard_ns`, and the own TAI is `tai_ns`. Returns whether the clock was moved.
 pub fn beat_clock_hear(clock: &mut Clock, policy: &Policy, tai_ns: u64, heard_ns: u64) -> bool {
     // SAFETY: changes its first argument and reads the second.
-    unsafe { cosched_native_beat_clock_hear(clock, policy, tai_ns, heard_ns) != 0 }
+    unsafe { intf::beat_clock_hear(clock, policy, tai_ns, heard_ns) != 0 }
 }

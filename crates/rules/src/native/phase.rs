@@ -3,14 +3,6 @@
 
 use crate::intf;
 
-unsafe extern "C" {
-    fn cosched_native_phase_message(phase: u32, answer: u32) -> u32;
-    fn cosched_native_phase_queued(phase: u32) -> u32;
-    fn cosched_native_phase_parks(phase: u32) -> u32;
-    fn cosched_native_phase_calms(phase: u32) -> u32;
-    fn cosched_native_phase_stops(phase: u32, rest: i32) -> u32;
-}
-
 /// Where a task stands, and whether a message is a demand to run it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -53,29 +45,29 @@ pub enum Answer {
 /// A message has come for a task.
 pub fn phase_message(phase: Phase, answer: Answer) -> Phase {
     // SAFETY: takes and returns numbers.
-    Phase::of(unsafe { cosched_native_phase_message(phase as u32, answer as u32) })
+    Phase::of(unsafe { intf::phase_message(phase as u32, answer as u32) })
 }
 
 /// It comes to a queue.
 pub fn phase_queued(phase: Phase) -> Phase {
     // SAFETY: as above.
-    Phase::of(unsafe { cosched_native_phase_queued(phase as u32) })
+    Phase::of(unsafe { intf::phase_queued(phase as u32) })
 }
 
 /// It is to be parked.
 pub fn phase_parks(phase: Phase) -> Phase {
     // SAFETY: as above.
-    Phase::of(unsafe { cosched_native_phase_parks(phase as u32) })
+    Phase::of(unsafe { intf::phase_parks(phase as u32) })
 }
 
 /// It has nothing to ask for any more, or is to look again by itself.
 pub fn phase_calms(phase: Phase) -> Phase {
     // SAFETY: as above.
-    Phase::of(unsafe { cosched_native_phase_calms(phase as u32) })
+    Phase::of(unsafe { intf::phase_calms(phase as u32) })
 }
 
 /// It leaves its CPU and is runnable, with a rest of a boost or not.
 pub fn phase_stops(phase: Phase, rest: bool) -> Phase {
     // SAFETY: as above.
-    Phase::of(unsafe { cosched_native_phase_stops(phase as u32, i32::from(rest)) })
+    Phase::of(unsafe { intf::phase_stops(phase as u32, i32::from(rest)) })
 }

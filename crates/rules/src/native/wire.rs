@@ -5,34 +5,6 @@ use super::NO_NEWS;
 use crate::intf::{self, cosched_prefetch as Prefetch};
 use crate::intf::{cosched_wire_flow as Flow, cosched_wire_key as Key, cosched_wire_message as Message};
 
-unsafe extern "C" {
-    fn cosched_native_wire_encode(option: *mut u8, message: *const Message, flow: *const Flow, key: *const Key) -> u32;
-    fn cosched_native_wire_surplus_encode(
-        surplus: *mut u8,
-        pad: u32,
-        message: *const Message,
-        flow: *const Flow,
-        key: *const Key,
-    ) -> u32;
-    fn cosched_native_wire_decode(message: *mut Message, option: *const u8, flow: *const Flow, key: *const Key) -> i32;
-    fn cosched_native_wire_time(lower_ns: u64, tai_ns: u64) -> u64;
-    fn cosched_native_wire_credible(epoch: u64, tai_ns: u64) -> i32;
-    fn cosched_native_wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64;
-    fn cosched_native_prefetch_encode(datagram: *mut u8, prefetch: *const Prefetch, key: *const Key);
-    fn cosched_native_prefetch_decode(
-        prefetch: *mut Prefetch,
-        datagram: *const u8,
-        length: u32,
-        key: *const Key,
-    ) -> i32;
-    fn cosched_native_prefetch_credible(
-        prefetch: *const Prefetch,
-        source: *const u32,
-        newest_ns: u64,
-        tai_ns: u64,
-    ) -> i32;
-}
-
 /// The longest option on the wire, in bytes: that with a MAC.
 pub const WIRE_OPTION_MAX: usize = intf::COSCHED_WIRE_SIGNED_LENGTH as usize;
 
@@ -41,7 +13,7 @@ pub const WIRE_OPTION_MAX: usize = intf::COSCHED_WIRE_SIGNED_LENGTH as usize;
 pub fn wire_encode(message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
     let mut option = vec![0; WIRE_OPTION_MAX];
     // SAFETY: there is place for the longest option, and the rest is read.
-    let length = unsafe { cosched_native_wire_encode(option.as_mut_ptr(), message, flow, key) };
+    let length = unsafe { intf::cosched_wire_encode(option.as_mut_ptr(), message, flow, key) };
     option.truncate(length as usize);
     option
 }
@@ -52,7 +24,7 @@ pub fn wire_surplus_encode(odd: bool, message: &Message, flow: &Flow, key: &Key)
     let mut surplus = [0; intf::COSCHED_WIRE_SURPLUS_MAX as usize];
     // SAFETY: the references are valid, and `surplus` has place for the longest.
     let length =
-        unsafe { cosched_native_wire_surplus_encode(surplus.as_mut_ptr(), u32::from(odd), message, flow, key) };
+        unsafe { intf::cosched_wire_surplus_encode(surplus.as_mut_ptr(), u32::from(odd), message, flow, key) };
     [vec![0; usize::from(odd)], surplus[..length as usize].to_vec()].concat()
 }
 
@@ -64,28 +36,28 @@ pub fn wire_decode(option: &[u8], flow: &Flow, key: &Key) -> Option<Message> {
     bytes[..length].copy_from_slice(&option[..length]);
     let mut message = Message { epoch: 0, slice_ns: 0, news: NO_NEWS, job: 0 };
     // SAFETY: the longest option can be read, and the message written.
-    let ours = unsafe { cosched_native_wire_decode(&mut message, bytes.as_ptr(), flow, key) };
+    let ours = unsafe { intf::cosched_wire_decode(&mut message, bytes.as_ptr(), flow, key) };
     (ours != 0).then_some(message)
 }
 
 /// The time nearest to `tai_ns` of those whose lower part is `lower_ns`, as [`wire_decode`] has it of a clock.
 pub fn wire_time(lower_ns: u64, tai_ns: u64) -> u64 {
     // SAFETY: a pure function of two numbers.
-    unsafe { cosched_native_wire_time(lower_ns, tai_ns) }
+    unsafe { intf::cosched_wire_time(lower_ns, tai_ns) }
 }
 
 /// Whether an epoch that comes from another machine is within 60 s of what it would be at `tai_ns`, ns since the epoch
 /// of TAI.
 pub fn wire_credible(epoch: u64, tai_ns: u64) -> bool {
     // SAFETY: a pure function of two numbers.
-    unsafe { cosched_native_wire_credible(epoch, tai_ns) != 0 }
+    unsafe { intf::cosched_wire_credible(epoch, tai_ns) != 0 }
 }
 
 /// [`epoch_next`](super::epoch_next) where epochs cross the network: at least the one that belongs to `tai_ns`, ns
 /// since the epoch of TAI.
 pub fn wire_epoch_next(epoch: u64, node: u32, tai_ns: u64) -> u64 {
     // SAFETY: a pure function of numbers.
-    unsafe { cosched_native_wire_epoch_next(epoch, node, tai_ns) }
+    unsafe { intf::cosched_wire_epoch_next(epoch, node, tai_ns) }
 }
 
 /// The length of a datagram that prefetches, in bytes.
@@ -95,7 +67,7 @@ pub const PREFETCH_LENGTH: usize = intf::COSCHED_PREFETCH_LENGTH as usize;
 pub fn prefetch_encode(prefetch: &Prefetch, key: &Key) -> [u8; PREFETCH_LENGTH] {
     let mut datagram = [0; PREFETCH_LENGTH];
     // SAFETY: there is place for all of it, and the rest is read.
-    unsafe { cosched_native_prefetch_encode(datagram.as_mut_ptr(), prefetch, key) };
+    unsafe { intf::cosched_prefetch_encode(datagram.as_mut_ptr(), prefetch, key) };
     datagram
 }
 
@@ -105,7 +77,7 @@ pub fn prefetch_decode(datagram: &[u8], key: &Key) -> Option<Prefetch> {
     // SAFETY: integers.
     let mut prefetch = unsafe { std::mem::zeroed() };
     // SAFETY: no more is read than `length` says, and the prefetch is written.
-    let ours = unsafe { cosched_native_prefetch_decode(&mut prefetch, datagram.as_ptr(), length, key) };
+    let ours = unsafe { intf::cosched_prefetch_decode(&mut prefetch, datagram.as_ptr(), length, key) };
     (ours != 0).then_some(prefetch)
 }
 
@@ -113,5 +85,5 @@ pub fn prefetch_decode(datagram: &[u8], key: &Key) -> Option<Prefetch> {
 /// since the epoch of TAI. `newest_ns`: the latest of the times that were believed of that address, or 0.
 pub fn prefetch_credible(prefetch: &Prefetch, source: &[u32; 4], newest_ns: u64, tai_ns: u64) -> bool {
     // SAFETY: a pure function of numbers, of which four are at `source`.
-    unsafe { cosched_native_prefetch_credible(prefetch, source.as_ptr(), newest_ns, tai_ns) != 0 }
+    unsafe { intf::cosched_prefetch_credible(prefetch, source.as_ptr(), newest_ns, tai_ns) != 0 }
 }
