@@ -85,4 +85,12 @@ __noinline bool owes_completion(u64 addr)
 	       bpf_ktime_get_ns() - queue->message_at < ANSWER_NS;
 }
 
+/* Has the last message been read from the ring at @addr, and something been sent since it came? */
+__noinline bool has_answered_completion(u64 addr)
+{
+	struct completions *queue = bpf_map_lookup_elem(&completions, &addr);
+
+	return queue && queue->end_at && queue->message == queue->answered && !is_unread(queue);
+}
+
 #endif

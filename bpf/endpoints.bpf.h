@@ -130,6 +130,17 @@ __noinline bool has_question(const struct task_ctx *tctx __arg_nonnull)
 	return any_endpoint(tctx, owes_answer);
 }
 
+static bool answered_at(u64 addr)
+{
+	return is_completions(addr) && has_answered_completion(addr);
+}
+
+/* Has @tctx answered what came by RDMA? Then it polls in user space for the next message, as far as can be told. */
+__noinline bool has_answered(const struct task_ctx *tctx __arg_nonnull)
+{
+	return any_endpoint(tctx, answered_at) && !has_message(tctx);
+}
+
 /* A number that changes when @tctx reads from a stream which it remembers. */
 __noinline u32 streams_read(const struct task_ctx *tctx __arg_nonnull)
 {

@@ -189,14 +189,17 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 }
 
 /*
- * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as the task that cut it is done. A
- * change of the task's properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back
- * at once: then nothing has happened, or the rest of a boost would count as a turn of the fair order.
+ * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as the task that cut it is done. There
+ * is none for a task that has answered by RDMA: it polls, and its next message asks the gate again. Else two such pairs,
+ * of which each has a boost on one CPU, would poll for each other until both boosts end. A change of the task's
+ * properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back at once: then nothing has
+ * happened, or the rest of a boost would count as a turn of the fair order.
  */
 static void leave_phase(const struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, bool runnable)
 {
 	u32 phase = READ_ONCE(tctx->phase);
-	bool rest = cctx->curr_boosted && has_rest(tctx) && !cctx->loan.starving && !tctx->leaves;
+	bool rest = cctx->curr_boosted && has_rest(tctx) && !cctx->loan.starving && !tctx->leaves &&
+		    !has_answered(tctx);
 
 	if (!runnable && !p->__state)
 		return;

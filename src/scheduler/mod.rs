@@ -191,12 +191,12 @@ impl<'a, 's> Scheduler<'a, 's> {
         if scheduler.session.policy.needs_hooks() {
             scheduler.wake_hooks();
         }
+        scheduler.module_hooks.follow(scheduler.skel.object(), scheduler.hooks.are_awake());
         let Scheduler { session, skel, gang, .. } = &mut scheduler;
         gang.place(&session.policy, &mut session.owners, &skel.maps.jobs, &skel.maps.turns_of_jobs);
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
         scheduler.struct_ops = Some(attach_struct_ops(&mut scheduler.skel)?);
         scheduler.prefetch = start_prefetching(scheduler.session, &scheduler.skel)?;
-        scheduler.module_hooks.follow(scheduler.skel.object(), scheduler.hooks.are_awake());
         Ok(scheduler)
     }
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Each message that comes by RDMA is seen as one arrival for the task that receives it, whether that polls its queue in user
 # space or waits for an event, and is a demand. The hooks come when somebody opens a device, even with modules that were
-# loaded after the scheduler, and go with the last who does, so that the modules may.
+# loaded after the scheduler, and go with the last who does, so that the modules may. Two pairs that poll do not keep a
+# CPU each.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../rdma.sh"
 
@@ -43,7 +44,7 @@ for mode in '' -e; do
 	echo "with competitors: $boosts boosts"
 	(( boosts >= 5 )) || fail "messages are no demand"
 done
-kill "${hogs[@]}"
+drop
 
 exec 8<&-
 eventually 30 are_idle || fail "the hooks stay when the device is closed: $(idle)"
@@ -54,6 +55,26 @@ exec 8</dev/infiniband/uverbs0
 eventually 30 are_attached || fail "with modules that were loaded again, these hooks are idle: $(idle)"
 messages "loaded again" 600 18515 "${pingpong[@]}" -n 300
 # With a device still open.
+stop
+# Now it is open before the scheduler takes over.
+start
+are_attached || fail "with a device that was open at the start, these hooks are idle: $(idle)"
+
+# Two pairs beside competitors. A task that has answered has no more of its boost, or each pair would have one CPU, and
+# poll there until the boost ends.
+compete 2
+for port in 18515 18516; do
+	mkdir "$tmp/$port"
+	(tmp+=/$port && both "$port" "${pingpong[@]}" -p "$port" -n 3000) &
+	pairs+=($!)
+done
+wait "${pairs[0]}" && wait "${pairs[1]}" || fail "two pairs at once fail"
+for port in 18515 18516; do
+	rate=$(awk '/ iters in / { printf "%d", $1 / $4 }' "$tmp/$port/client")
+	echo "two pairs with competitors: $rate round trips/s"
+	(( rate >= 800 )) || fail "pairs poll for each other in vain"
+done
+drop
 stop
 exec 8<&-
 rdma link delete rxe0
