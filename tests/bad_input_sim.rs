@@ -249,7 +249,7 @@ fn a_summary_that_is_none_or_says_too_little_is_named() {
             1,
             ": results[1]: competitors: 99 is not from",
         ),
-        (summary(&beside), costs, 2, ": no spinning pair alone under eevdf in it"),
+        (summary(&beside), costs, 2, ": no spinning pair alone in it"),
         (summary(ALONE), costs, 2, ": nothing in it can be replayed"),
         (
             both.clone(),

@@ -39,6 +39,7 @@ fn setup(preset: &str) -> Setup {
         competitors: COMPETITORS,
         program: Program { pattern: Pattern::Token, receiver: Receiver::Spin, grain_ns: 0, imbalance_ns: 0 },
         policy: presets::find(preset).unwrap().policy.to_bpf(&COSTS),
+        is_eevdf: false,
         first: None,
         costs: Costs {
             latency_ns: ns(COSTS.latency_us),

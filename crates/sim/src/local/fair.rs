@@ -5,6 +5,7 @@
 //! rest of its slice. Slices end at ticks, of 1 ms unless said otherwise. A parked task stays in the order, and runs
 //! when there is no other (`bpf/park.bpf.h`).
 
+mod eevdf;
 mod standing;
 
 use super::{LocalScheduler, Slot};
@@ -44,6 +45,8 @@ pub struct Fair {
     order: cosched_order,
     policy: cosched_policy,
     tick_ns: u64,
+    /// It is the kernel's own order (`fair/eevdf.rs`).
+    is_eevdf: bool,
     /// In the order of their keys, and of their coming among equals.
     queue: Vec<Slot>,
 }
@@ -52,7 +55,7 @@ impl Fair {
     /// Of a CPU with this many slots under `policy`.
     pub fn under(policy: &cosched_policy, slots: usize) -> Self {
         let (tasks, queue) = (vec![NEW; slots], Vec::with_capacity(slots));
-        Fair { tasks, order: native::NEW_ORDER, policy: *policy, tick_ns: TICK_NS, queue }
+        Fair { tasks, order: native::NEW_ORDER, policy: *policy, tick_ns: TICK_NS, is_eevdf: false, queue }
     }
 
     /// Of a CPU with this many slots, and without a gate.
@@ -213,7 +216,10 @@ impl LocalScheduler for Fair {
 
     fn wake(&mut self, slot: Slot, urgent: bool) {
         let credit_ns = native::fair_credit(&self.policy, self.newcomers(), true);
-        self.enter(slot, self.lead_ns(slot), credit_ns);
+        match self.is_eevdf {
+            false => self.enter(slot, self.lead_ns(slot), credit_ns),
+            true => self.enter_eevdf(slot),
+        }
         self.tasks[slot as usize].woken = true;
         self.begin_slice(slot);
         self.enqueue(slot);
@@ -249,13 +255,16 @@ impl LocalScheduler for Fair {
         if self.queue.is_empty() {
             return None;
         }
-        let slot = self.queue.remove(0);
+        let slot = self.queue.remove(if self.is_eevdf { self.first_eligible() } else { 0 });
         let task = &mut self.tasks[slot as usize];
         (task.woken, task.parked) = (false, false);
         Some(slot)
     }
 
     fn outranks(&self, running: Slot) -> bool {
+        if self.is_eevdf {
+            return self.outranks_eevdf(running);
+        }
         let Some(&first) = self.queue.first() else { return false };
         let (first, it) = (&self.tasks[first as usize], &self.tasks[running as usize]);
         let ahead = it.place.vtime.wrapping_sub(first.key) as i64;
@@ -263,6 +272,9 @@ impl LocalScheduler for Fair {
     }
 
     fn tick(&mut self, running: Slot) -> bool {
+        if self.is_eevdf {
+            self.keeps_running();
+        }
         let task = &self.tasks[running as usize];
         // A tick ends what would be over within half of one.
         task.used_ns + self.tick_ns / 2 >= task.slice_ns

@@ -250,11 +250,11 @@ pub fn figure_6(how: &How) -> Figure {
         let change = move |setup: &mut Setup| setup.costs.spin_ns = switches * setup.costs.switch_ns;
         graph(&format!("spin {switches} CS"), Pattern::News, &FINE, WaitRule::Fixed, how, &change)
     };
-    let ran = cells::run("dusseau-6", [2, 4, 8].into_iter().flat_map(panel).collect(), how);
+    let ran = cells::run_until_narrow("dusseau-6", [2, 4, 8].into_iter().flat_map(panel).collect(), how);
     let at = |granularity: f64, imbalance: f64| {
         move |cell: &Cell| cell.panel == "spin 2 CS" && granularity_us(cell) == granularity && cell.x == imbalance
     };
-    let mut figure = figure("dusseau-6", "fixed spins, NEWS", &ran, how);
+    let mut figure = Figure { made: how.made_until_narrow(), ..figure("dusseau-6", "fixed spins, NEWS", &ran, how) };
     figure.claims = vec![
         Claim::about(
             "the largest slowdown with 2 CS: \"only 60% slower\" (5.2)",

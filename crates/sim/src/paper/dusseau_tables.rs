@@ -2,7 +2,7 @@
 //! Figures 4 and 13 of Dusseau 1996: the two tables. The rows of TRANSPOSE were held back until they had been
 //! predicted.
 
-use super::cells::{Cell, Machine, bulk_synchronous, run, run_until_narrow, slowdowns};
+use super::cells::{Cell, Machine, bulk_synchronous, run_until_narrow, slowdowns};
 use super::figure::{Axis, Claim, Figure};
 use super::{How, axis};
 use crate::bsp::Readings;
@@ -157,7 +157,7 @@ pub(super) fn readings(how: &How) -> Figure {
             cells.extend(with_each_reading(figure, cell));
         }
     }
-    let ran = run("dusseau-readings", cells, how);
+    let ran = run_until_narrow("dusseau-readings", cells, how);
     Figure {
         name: "dusseau-readings".into(),
         title: "how the paper is read: cells of Figures 4 and 13 by the readings that hold".into(),
@@ -166,7 +166,7 @@ pub(super) fn readings(how: &How) -> Figure {
         series: slowdowns(&ran),
         bars: vec![],
         claims: vec![],
-        made: how.made_of_jobs(),
+        made: how.made_until_narrow(),
     }
 }
 

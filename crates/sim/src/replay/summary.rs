@@ -19,6 +19,9 @@ pub struct Summary {
     pub seconds: f64,
     /// What the calibration found; a bench of before does not say.
     pub costs: Option<Costs>,
+    /// How many CPUs stand for nodes; a bench of before does not say, and had two.
+    #[serde(default = "two")]
+    pub nodes: u32,
     results: Vec<Row>,
 }
 
@@ -37,6 +40,21 @@ pub enum Testbed {
 enum ReceiverName {
     Spin,
     Block,
+}
+
+impl ReceiverName {
+    fn waits(self) -> Receiver {
+        if self == ReceiverName::Spin { Receiver::Spin } else { Receiver::Block }
+    }
+}
+
+/// A round trip of a pair that has both nodes to itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alone {
+    /// How long it takes.
+    pub trip_us: f64,
+    /// What it takes of the CPU of a node, as far as that was measured.
+    pub cpu_us: Option<f64>,
 }
 
 /// A median with its range.
@@ -62,7 +80,12 @@ struct Row {
     #[serde(default = "one")]
     threads: u32,
     round_trips_per_s: Spread,
+    cpu_share: Option<f64>,
     fairness: f64,
+}
+
+fn two() -> u32 {
+    2
 }
 
 fn one() -> u32 {
@@ -154,14 +177,20 @@ impl Summary {
         })
     }
 
-    /// Round trips per second of the pair that has both nodes to itself, which only communicates; none, if that was not
-    /// measured.
-    pub fn alone_per_s(&self, receiver: Receiver) -> Option<f64> {
-        let case = |case: &Case| {
-            let Scenario { receiver: its, jobs, competitors, compute_us } = case.scenario;
-            its == receiver && (jobs, competitors) == (1, 0) && compute_us == 0.0 && case.scheduler == "eevdf"
+    /// What a pair takes that has both nodes to itself, and only communicates; none, if that was not measured.
+    pub fn alone(&self, scheduler: &str, receiver: Receiver) -> Option<Alone> {
+        let is_it = |row: &&Row| {
+            let pair = (row.jobs, row.competitors, row.threads) == (1, 0, 1) && row.compute_us == 0.0;
+            pair && row.scheduler == scheduler && row.receiver.waits() == receiver
         };
-        self.cases().into_iter().find(case).map(|case| case.round_trips_per_s.median).filter(|rate| *rate > 0.0)
+        let row = self.results.iter().find(is_it).filter(|row| row.round_trips_per_s.median > 0.0)?;
+        let trip_us = 1e6 / row.round_trips_per_s.median;
+        Some(Alone { trip_us, cpu_us: row.cpu_share.map(|share| share * trip_us) })
+    }
+
+    /// The schedulers, in the order of the file.
+    pub fn schedulers(&self) -> impl Iterator<Item = &str> {
+        self.results.iter().map(|row| row.scheduler.as_str())
     }
 
     /// What was measured, the jobs of a scenario together, in the order of the file. Without what the model has not:
@@ -180,7 +209,7 @@ impl Summary {
                 continue;
             }
             let sum = |of: fn(&Spread) -> f64| jobs.iter().map(|row| of(&row.round_trips_per_s)).sum::<f64>();
-            let receiver = if first.receiver == ReceiverName::Spin { Receiver::Spin } else { Receiver::Block };
+            let receiver = first.receiver.waits();
             let Row { jobs: count, competitors, compute_us, .. } = *first;
             cases.push(Case {
                 scenario: Scenario { receiver, jobs: count, competitors, compute_us },
@@ -210,8 +239,9 @@ mod tests {
         let summary = of(&format!("{ROW}, {two}, {two}"));
         let cases = summary.cases();
         assert_eq!(cases.len(), 2);
-        assert_eq!(summary.alone_per_s(Receiver::Spin), Some(100.0));
-        assert_eq!(summary.alone_per_s(Receiver::Block), None);
+        assert_eq!(summary.alone("eevdf", Receiver::Spin), Some(Alone { trip_us: 10_000.0, cpu_us: None }));
+        assert_eq!(summary.alone("eevdf", Receiver::Block), None);
+        assert_eq!(summary.alone("local", Receiver::Spin), None);
         assert_eq!((cases[1].scenario.to_string(), cases[1].round_trips_per_s.median), ("spin-2x2".into(), 200.0));
     }
 

@@ -21,12 +21,13 @@ struct Row {
     scheduler: String,
     measured_per_s: Range,
     measured_fairness: f64,
-    predicted_per_s: Estimate,
+    predicted_per_s: Range,
     predicted_fairness: Estimate,
-    /// By how much the prediction is off, as a share of what was measured.
+    /// By how much the median is off, as a share of the one that was measured.
     gap: Option<f64>,
     fairness_gap: f64,
     coscheduled: f64,
+    costs: ModelView,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -36,7 +37,7 @@ struct Range {
     max: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct ModelView {
     latency_us: f64,
     overhead_us: f64,
@@ -49,9 +50,6 @@ struct ModelView {
 pub struct View {
     testbed: &'static str,
     calibration: Costs,
-    model: ModelView,
-    spinning_alone_per_s: f64,
-    sleeping_alone_per_s: Option<f64>,
     /// Without their signs.
     median_gap: f64,
     median_fairness_gap: f64,
@@ -64,24 +62,43 @@ pub struct View {
     made: String,
 }
 
+impl Range {
+    fn of(mut values: Vec<f64>) -> Range {
+        values.sort_by(f64::total_cmp);
+        Range { median: median(values.clone()), min: values[0], max: values[values.len() - 1] }
+    }
+
+    fn text(&self) -> String {
+        format!("{:.0} ({:.0}-{:.0})", self.median, self.min, self.max)
+    }
+}
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn row(replayed: &Replayed) -> Row {
-    let Replayed { case, round_trips_per_s, fairness, coscheduled } = replayed;
+    let Replayed { case, costs, round_trips_per_s, fairness, coscheduled } = replayed;
     let Spread { median, min, max } = case.round_trips_per_s;
+    let predicted = Range::of(round_trips_per_s.clone());
+    let us = |ns: u64| ns as f64 / 1000.0;
     Row {
         scenario: case.scenario.to_string(),
         scheduler: case.scheduler.clone(),
         measured_per_s: Range { median, min, max },
         measured_fairness: case.fairness,
-        predicted_per_s: *round_trips_per_s,
+        predicted_per_s: predicted,
         predicted_fairness: *fairness,
-        gap: (median > 0.0).then(|| round_trips_per_s.mean / median - 1.0),
+        gap: (median > 0.0).then(|| predicted.median / median - 1.0),
         fairness_gap: fairness.mean - case.fairness,
         coscheduled: *coscheduled,
+        costs: ModelView {
+            latency_us: us(costs.latency_ns),
+            overhead_us: us(costs.overhead_ns),
+            switch_us: us(costs.switch_ns),
+            idle_switch_us: us(costs.idle_switch_ns),
+        },
     }
 }
 
@@ -97,35 +114,20 @@ impl View {
         let rows: Vec<Row> = replayed.iter().map(row).collect();
         let within = rows.iter().filter(|row| {
             let Range { min, max, .. } = row.measured_per_s;
-            (min..=max).contains(&row.predicted_per_s.mean)
+            (min..=max).contains(&row.predicted_per_s.median)
         });
-        let us = |ns: u64| ns as f64 / 1000.0;
-        let model = ModelView {
-            latency_us: us(measured.model.latency_ns),
-            overhead_us: us(measured.model.overhead_ns),
-            switch_us: us(measured.model.switch_ns),
-            idle_switch_us: us(measured.model.idle_switch_ns),
-        };
         let testbed = if summary.testbed == Testbed::One { "one" } else { "two" };
         let made = format!(
-            "testbed {testbed}, {} runs of {} s each from seed {}; L {:.1}, o {:.1}, W {:.0} us, a wake-up of an idle CPU {:.0} us",
-            args.runs.runs,
-            summary.seconds,
-            args.runs.seed,
-            model.latency_us,
-            model.overhead_us,
-            model.switch_us,
-            model.idle_switch_us
+            "testbed {testbed}, medians of {} runs of {} s each from seed {}; L {:.1} us, and o, W and wake-ups of idle \
+             CPUs as a pair alone has them under each scheduler",
+            args.runs.runs, summary.seconds, args.runs.seed, measured.latency_us,
         );
         View {
             testbed,
             calibration: measured.calibration,
-            spinning_alone_per_s: measured.spinning_per_s,
-            sleeping_alone_per_s: measured.sleeping_per_s,
             median_gap: median(rows.iter().filter_map(|row| row.gap).map(f64::abs).collect()),
             median_fairness_gap: median(rows.iter().map(|row| row.fairness_gap.abs()).collect()),
             within_range: within.count() as f64 / rows.len() as f64,
-            model,
             rows,
             left_out,
             runs: args.runs.runs,
@@ -141,17 +143,15 @@ impl View {
         }
         println!("{}", self.made);
         println!(
-            "scenario   scheduler                            round trips/s: measured, predicted, gap      F: measured, predicted"
+            "scenario   scheduler                            round trips/s: measured             predicted    gap    F: measured, predicted"
         );
         for row in &self.rows {
-            let Range { median, min, max } = row.measured_per_s;
-            let measured = format!("{median:.0} ({min:.0}-{max:.0})");
+            let (measured, predicted) = (row.measured_per_s.text(), row.predicted_per_s.text());
             let gap = row.gap.map_or("-".into(), |gap| format!("{:+.0}%", gap * 100.0));
             println!(
-                "{:10} {:36} {measured:>22} {:>16} {gap:>6} {:6.2} {:>14}",
+                "{:10} {:36} {measured:>22} {predicted:>22} {gap:>6} {:6.2} {:>14}",
                 row.scenario,
                 row.scheduler,
-                row.predicted_per_s.text(0),
                 row.measured_fairness,
                 row.predicted_fairness.text(2)
             );
@@ -172,7 +172,7 @@ impl View {
     pub fn write(&self, dir: &Path) -> Result<()> {
         std::fs::create_dir_all(dir).with_context(|| format!("--out: {}: it cannot be made", dir.display()))?;
         let per_s = self.figure("replay", "round trips/s of the bench's pairs", true, |row| {
-            (row.predicted_per_s, row.measured_per_s.median)
+            (Estimate { mean: row.predicted_per_s.median, ci90: None }, row.measured_per_s.median)
         });
         let fairness = self.figure("replay-fairness", "F of the bench's pairs", false, |row| {
             (row.predicted_fairness, row.measured_fairness)

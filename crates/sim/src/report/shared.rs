@@ -164,6 +164,7 @@ pub fn setup(args: &SharedArgs) -> Result<Setup> {
         competitors: args.competitors,
         program: program(args),
         policy: of("policy", &args.policy)?,
+        is_eevdf: false,
         first,
         costs: Costs {
             latency_ns: ns(latency_us, 1e3),
@@ -255,6 +256,7 @@ fn check_uneven(args: &SharedArgs, setup: &Setup) -> Result<()> {
 
 fn uneven(args: &SharedArgs, competitors_more: u32) -> Uneven {
     Uneven {
+        amid_slices: false,
         competitors_more,
         nodes_least: args.least_nodes.unwrap_or(0),
         stay_ns: ns(args.stay_s.unwrap_or(0.0), 1e9),

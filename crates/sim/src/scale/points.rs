@@ -83,6 +83,7 @@ pub fn load(name: &str, pattern: Pattern, nodes: u32, tasks: (u32, u32)) -> Setu
             imbalance_ns: (GRAIN_NS as f64 * IMBALANCE) as u64,
         },
         policy: policy_of(name, tasks),
+        is_eevdf: false,
         first: None,
         costs: Costs {
             latency_ns: us(COSTS.latency_us),

@@ -143,6 +143,7 @@ mod tests {
             competitors,
             program,
             policy: presets::changed(preset).unwrap().to_bpf(&costs),
+            is_eevdf: false,
             first: None,
             costs: Costs { latency_ns: 5 * US, overhead_ns: 20 * US, switch_ns: 60 * US, idle_switch_ns: 150 * US },
             faults: Faults { loss: 0.01, resend_ns: 30 * MS, skew_ns: 0 },

@@ -104,8 +104,11 @@ impl Shared<'_> {
     fn makes_way(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
         let (policy, now_ns) = (self.policy(on), queue.now_ns());
         self.settle(on, now_ns);
-        if is_beat(policy) {
+        // Where the gate has said no, the kernel does this too; here a parked task waits for the next dispatch then.
+        if !self.arrivals_demand(on) {
             self.unparks(on, now_ns);
+        }
+        if is_beat(policy) {
             if self.beat_preempts(on, slot, now_ns) {
                 self.reschedule(on, queue);
             }

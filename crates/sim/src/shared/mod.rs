@@ -78,6 +78,8 @@ pub struct Setup {
     pub program: Program,
     /// The policy of the nodes.
     pub policy: cosched_policy,
+    /// Whether tasks stand in the order of EEVDF, and not in ours.
+    pub is_eevdf: bool,
     /// That of the first node, if somebody has mistuned it.
     pub first: Option<cosched_policy>,
     /// What everything costs.

@@ -188,6 +188,7 @@ impl<'a> Shared<'a> {
         for cpu in 0..self.cpus.len() {
             self.dispatch(cpu, queue);
         }
+        self.first_slices(&mut Random::new(random.number(), 2));
         queue.at(self.setup.warmup_ns, Event::Begin);
         queue.at(self.setup.warmup_ns + self.setup.length_ns, Event::End);
     }
@@ -263,6 +264,16 @@ impl<'a> Shared<'a> {
         }
     }
 
+    /// On each CPU a slice is under way, of which any part is over.
+    fn first_slices(&mut self, random: &mut Random) {
+        for cpu in self.cpus.iter_mut().filter(|_| self.setup.uneven.amid_slices) {
+            if let Mode::Running(slot) | Mode::Switching(slot) = cpu.node.mode {
+                let rest_ns = cpu.node.local.rest_ns(slot);
+                cpu.node.local.charge(slot, random.below(rest_ns + 1));
+            }
+        }
+    }
+
     /// What is counted begins, or ends.
     fn settle_all(&mut self, queue: &Queue<Event>) {
         (0..self.cpus.len()).for_each(|on| self.settle(on, queue.now_ns()));
@@ -279,6 +290,7 @@ impl<'a> Shared<'a> {
 fn cpu(setup: &Setup, node: u32, skew_ns: u64, drift_ppm: f64, names: &[u64]) -> Cpu {
     let policy = setup.policy_of(node);
     let fair = Fair::under(policy, setup.slots() as usize).with_ticks(setup.tick_ns);
+    let fair = if setup.is_eevdf { fair.as_eevdf() } else { fair };
     Cpu {
         node: Node::new(fair),
         demand: false,

@@ -33,6 +33,8 @@ pub struct Uneven {
     pub drift_ppm: f64,
     /// By how much tasks are ahead of the fair order at the start, at most, in ns: uniform.
     pub lead_ns: u64,
+    /// At the start each CPU is amid a slice, anywhere in it. Otherwise slices begin on all at once.
+    pub amid_slices: bool,
     /// Of so many nodes one has the other policy; 0: the first one alone.
     pub mistuned_every: u32,
     /// What is left out of `beat`.
