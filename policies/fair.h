@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fair order: who runs next when no message says otherwise.
+ * The fair order: which task runs next when no message says otherwise.
  *
  * On each CPU the runnable tasks and groups of a group stand in an order of their own. Each has a vtime there, the CPU
  * time that it has used over its weight, and the order has a clock, the mean of these by weight. So the clock goes on

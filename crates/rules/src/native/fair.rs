@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The fair order and its accounts as native functions (`policies/fair.h`, `policies/account.h`).
 
+use crate::intf::cosched_share_clock as ShareClock;
 use crate::intf::{self, cosched_demand as Demand, cosched_loan as Loan, cosched_order as Order};
 use crate::intf::{cosched_place as Place, cosched_policy as Policy, cosched_presence as Presence};
-use crate::intf::cosched_share_clock as ShareClock;
 
 /// Of nobody.
 pub const NEW_ORDER: Order = Order { weight: 0, weighted_vtime: 0, clock: 0 };

@@ -23,8 +23,7 @@ pub fn wire_encode(message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
 pub fn wire_surplus_encode(odd: bool, message: &Message, flow: &Flow, key: &Key) -> Vec<u8> {
     let mut surplus = [0; intf::COSCHED_WIRE_SURPLUS_MAX as usize];
     // SAFETY: the references are valid, and `surplus` has place for the longest.
-    let length =
-        unsafe { intf::cosched_wire_surplus_encode(surplus.as_mut_ptr(), u32::from(odd), message, flow, key) };
+    let length = unsafe { intf::cosched_wire_surplus_encode(surplus.as_mut_ptr(), u32::from(odd), message, flow, key) };
     [vec![0; usize::from(odd)], surplus[..length as usize].to_vec()].concat()
 }
 
