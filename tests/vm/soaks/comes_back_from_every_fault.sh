@@ -17,7 +17,6 @@ online=/sys/devices/system/cpu/cpu1/online
 trap 'echo 1 >$online; ip netns delete afar 2>/dev/null || true' EXIT
 
 enabled() { [[ $(state) == enabled ]]; }
-restarts() { cat /sys/kernel/sched_ext/enable_seq; }
 
 # keep ARG...: a scheduler, which is started again when it fails
 keep() {
@@ -106,8 +105,11 @@ policy_switched() {
 	echo "	$to"
 }
 
-# now: how many maps there are, their KiB, and those of the kernel's slabs and of the loader
+# now: how many maps there are, their KiB, and those of the kernel's slabs and of the loader. All that was freed after a
+# grace period is gone by then.
 now() {
+	sleep 5
+	echo 2 >/proc/sys/vm/drop_caches
 	bpftool --json map | jq -r '"\(length) \(map(.bytes_memlock) | add / 1024 | floor)"'
 	awk '/^SUnreclaim/ {print $2}' /proc/meminfo
 	awk '/^VmRSS/ {print $2}' "/proc/$loader/status"
@@ -115,6 +117,18 @@ now() {
 
 faults=(loader_killed loader_stopped loader_out_of_memory cpu_goes modules_go interface_flaps clock_steps
 	policy_switched policy_switched)
+
+# befalls FAULT: it happens, and the scheduler is back
+befalls() {
+	local at=$SECONDS
+	$1
+	back
+	echo "$1: $((SECONDS - at)) s"
+	[[ -n $(<$groups/stress/cgroup.procs) ]] || fail "stress-ng has ended"
+}
+
+# slabs: the KiB that each kind of the kernel's slabs takes, "name KiB"
+slabs() { awk 'NR > 2 {print $1, $15 * $6 * 4}' /proc/slabinfo | sort; }
 
 cp -a "$RDMA/." /
 echo +memory >$groups/cgroup.subtree_control
@@ -129,20 +143,20 @@ for cpu in 0 1; do hog in_group hogs taskset -c $cpu; done
 (in_group stress env LD_LIBRARY_PATH="$STRESS/usr/lib/x86_64-linux-gnu" "$STRESS/usr/bin/stress-ng" --quiet \
 	--cpu 1 --fork 1 --switch 1 --futex 1 --sock 1) &
 
-loader_killed
+# What the kernel keeps of each kind of fault for the next one, it has after one round.
+for fault in "${faults[@]}" loader_killed; do befalls "$fault"; done
 mapfile -t first < <(now)
+slabs >"$tmp/first"
 faults_seen=0 began=$SECONDS
 while (( SECONDS - began < minutes * 60 )); do
-	fault=${faults[RANDOM % ${#faults[@]}]}
-	at=$SECONDS
-	$fault
-	back
-	echo "$fault: $((SECONDS - at)) s"
+	befalls "${faults[RANDOM % ${#faults[@]}]}"
 	faults_seen=$((faults_seen + 1))
-	[[ -n $(<$groups/stress/cgroup.procs) ]] || fail "stress-ng has ended"
 done
-loader_killed
+befalls loader_killed
 mapfile -t last < <(now)
+slabs >"$tmp/last"
+echo "kinds of slabs that grew most, in KiB:"
+command join "$tmp/first" "$tmp/last" | awk '{print $3 - $2, $1}' | sort -rn | head -n 8
 echo "$faults_seen faults in $minutes min, seed $seed"
 echo "maps, their KiB, and those of the kernel's slabs and of the loader: ${first[*]} at first, and ${last[*]} at the end"
 quiet
