@@ -122,10 +122,10 @@ static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev
 	return is_to_even_out(&move, newcomer.effective) ? move.to : prev_cpu;
 }
 
-/* May @p, which waits on @move->from, move? */
+/* May @p, which waits on @move->from, move? A task that has been released has no pid to find it by, and stays. */
 static bool may_move(const struct task_struct *p, const struct task_ctx *tctx, const struct move_plan *move, u64 now)
 {
-	return !is_migration_disabled(p) && bpf_cpumask_test_cpu(move->to, p->cpus_ptr) &&
+	return p->sighand && !is_migration_disabled(p) && bpf_cpumask_test_cpu(move->to, p->cpus_ptr) &&
 	       !is_held(p, tctx, move->to, now);
 }
 

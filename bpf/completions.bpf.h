@@ -76,21 +76,26 @@ __noinline bool holds_completion(u64 addr)
 	return queue && is_unread(queue);
 }
 
+/* Has the last message in @queue come lately, and been read? */
+static bool is_read_lately(const struct completions *queue)
+{
+	return !is_unread(queue) && bpf_ktime_get_ns() - queue->message_at < ANSWER_NS;
+}
+
 /* Has a message been read from the queue at @addr lately, and nothing been sent since it came? */
 __noinline bool owes_completion(u64 addr)
 {
 	struct completions *queue = bpf_map_lookup_elem(&completions, &addr);
 
-	return queue && queue->message != queue->answered && !is_unread(queue) &&
-	       bpf_ktime_get_ns() - queue->message_at < ANSWER_NS;
+	return queue && queue->message != queue->answered && is_read_lately(queue);
 }
 
-/* Has the last message been read from the ring at @addr, and something been sent since it came? */
+/* The same of the ring at @addr, and something has been sent. */
 __noinline bool has_answered_completion(u64 addr)
 {
 	struct completions *queue = bpf_map_lookup_elem(&completions, &addr);
 
-	return queue && queue->end_at && queue->message == queue->answered && !is_unread(queue);
+	return queue && queue->end_at && queue->message == queue->answered && is_read_lately(queue);
 }
 
 #endif

@@ -76,7 +76,7 @@ struct {
 	__type(value, struct cpu_ctx);
 } cpu_ctxs SEC(".maps");
 
-/* NULL: @cpu is none, but -1. */
+/* NULL if @cpu is -1, which is no CPU. */
 static struct cpu_ctx *cpu_ctx_of(s32 cpu)
 {
 	u32 key = cpu;

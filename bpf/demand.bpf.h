@@ -37,7 +37,7 @@ static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy 
 	return slice_ns > FAIR_LEAST_SLICE_NS ? slice_ns : FAIR_LEAST_SLICE_NS;
 }
 
-/* What the gate is to know of @tctx, which has a demand on @cctx's CPU, and is due @due_ns there by now. */
+/* What the gate is to know of @tctx, which has a demand on @cctx's CPU, and is due @due_ns there by @demand->now_ns. */
 static void describe_demand(struct cosched_demand *demand, const struct task_ctx *tctx, const struct cpu_ctx *cctx,
 			    s64 lead, u64 due_ns)
 {

@@ -59,7 +59,7 @@ struct {
 	__type(value, struct group_on);
 } group_ons SEC(".maps");
 
-/* NULL: @cpu is none, but -1. */
+/* NULL if @cpu is -1, which is no CPU. */
 static struct group_on *group_on(u32 group, s32 cpu)
 {
 	u32 key = cpu * COSCHED_MAX_GROUPS + group;

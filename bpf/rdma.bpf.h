@@ -145,7 +145,9 @@ int BPF_PROG(on_rxe_completion, struct rxe_cq *cq, struct rxe_cqe *cqe)
 
 	if (!BPF_CORE_READ(cq, is_user) || !brings_data(BPF_CORE_READ(cqe, uibwc.opcode)))
 		return 0;
-	queue = completions_at_or_of(addr, id_of_creator(BPF_CORE_READ(cq, ibcq.res.task)));
+	queue = completions_at(addr);
+	if (!queue)
+		queue = completions_at_or_of(addr, id_of_creator(BPF_CORE_READ(cq, ibcq.res.task)));
 	if (!queue)
 		return 0;
 	queue->mask = BPF_CORE_READ(ring, index_mask);

@@ -112,6 +112,7 @@ static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 	tctx->woken_sync = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
+	tctx->leaves = 0;	/* a task that another class preempts goes back without coming to a queue */
 	cctx->noted = 0;
 	cctx->arrived = 0;
 	cctx->preempt_at_tick = 0;
@@ -189,11 +190,12 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 }
 
 /*
- * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as the task that cut it is done. There
- * is none for a task that has answered by RDMA: it polls, and its next message asks the gate again. Else two such pairs,
- * of which each has a boost on one CPU, would poll for each other until both boosts end. A change of the task's
- * properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back at once: then nothing has
- * happened, or the rest of a boost would count as a turn of the fair order.
+ * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as the task that cut it is done. A
+ * task that has answered by RDMA has none: it polls, and its next message asks the gate again. Else two such pairs,
+ * each with a boost on one CPU, would poll for each other until both boosts end.
+ *
+ * A change of the task's properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back
+ * at once. Then nothing has happened, or the rest of a boost would count as a turn of the fair order.
  */
 static void leave_phase(const struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, bool runnable)
 {

@@ -2,7 +2,7 @@
 /*
  * The life of a demand: which phase a task is in, and what brings it to another one.
  *
- *	BLOCKED	not runnable, or set aside (bpf/aside.bpf.h). When it becomes runnable its messages are looked for
+ *	BLOCKED	not runnable, or set aside (bpf/aside.bpf.h). Its messages are looked for when it becomes runnable
  *	WAITS	waits for its turn in the fair order
  *	ASKS	the same, and the gate is asked again whenever its CPU looks for work
  *	GRANTED	the gate has granted it a boost: it waits to be taken first, or is about to run

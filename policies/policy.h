@@ -110,7 +110,7 @@ struct cosched_policy {
 	u32 choice;			/* enum cosched_choice */
 	u32 residual_slice;		/* a boost lasts no longer than the slice of the message's sender */
 	u64 slice_ns;			/* Tq: how long a task runs before the next decision */
-	u64 interval_ns;		/* how often the CPU looks for a task to boost, and for one that polls in vain */
+	u64 interval_ns;		/* how often the CPU looks for a task to boost, and for vain polls */
 	s64 h_ns;			/* equalizing, epochs: the lag that a boost needs; may be negative */
 	s64 rate_constant_ns;		/* rate: C */
 	s32 rate_exponent;		/* rate: E */

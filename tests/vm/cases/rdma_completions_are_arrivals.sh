@@ -1,7 +1,7 @@
 #!/bin/bash
 # Each message that comes by RDMA is seen as one arrival for the task that receives it, whether that polls its queue in user
 # space or waits for an event, and is a demand. The hooks come when somebody opens a device, even with modules that were
-# loaded after the scheduler, and go with the last who does, so that the modules may. Two pairs that poll do not keep a
+# loaded after the scheduler, and go when the last one closes it, so that the modules may. Two pairs that poll do not keep a
 # CPU each.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../rdma.sh"
@@ -56,8 +56,11 @@ eventually 30 are_attached || fail "with modules that were loaded again, these h
 messages "loaded again" 600 18515 "${pingpong[@]}" -n 300
 # With a device still open.
 stop
-# Now it is open before the scheduler takes over.
+# Now it is open before the scheduler takes over, and so are the hooks there.
+(until ! disabled; do sleep 0.05; done; grep -q "hooks on RDMA are attached" "$tmp/log") &
+watcher=$!
 start
+wait $watcher || fail "with a device that was open at the start, the hooks came after the scheduler"
 are_attached || fail "with a device that was open at the start, these hooks are idle: $(idle)"
 
 # Two pairs beside competitors. A task that has answered has no more of its boost, or each pair would have one CPU, and

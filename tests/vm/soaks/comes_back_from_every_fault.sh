@@ -156,7 +156,7 @@ befalls loader_killed
 mapfile -t last < <(now)
 slabs >"$tmp/last"
 echo "kinds of slabs that grew most, in KiB:"
-command join "$tmp/first" "$tmp/last" | awk '{print $3 - $2, $1}' | sort -rn | head -n 8
+command join -a 2 -e 0 -o 0,1.2,2.2 "$tmp/first" "$tmp/last" | awk '{print $3 - $2, $1}' | sort -rn | head -n 8
 echo "$faults_seen faults in $minutes min, seed $seed"
 echo "maps, their KiB, and those of the kernel's slabs and of the loader: ${first[*]} at first, and ${last[*]} at the end"
 quiet
