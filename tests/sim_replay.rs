@@ -66,7 +66,7 @@ fn costs_are_those_of_the_summary() {
     assert!(near(&json["calibration"]["latency_us"], 10.0, 1e-9), "the rules reckon with what was measured: {json}");
     // A summary of before has none.
     let (json, _dir) = replay(&summary(false, "one"), &["--latency-us", "10", "--switch-us", "60", "--runs", "2"]);
-    assert_eq!(costs(&json, "spin-4", "eevdf"), [10.0, 20.0, 60.0, 100.0]);
+    assert_eq!(costs(&json, "spin-4", "eevdf"), [10.0, 20.0, 50.0, 100.0]);
 }
 
 #[test]

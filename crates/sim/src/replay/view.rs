@@ -118,8 +118,8 @@ impl View {
         });
         let testbed = if summary.testbed == Testbed::One { "one" } else { "two" };
         let made = format!(
-            "testbed {testbed}, medians of {} runs of {} s each from seed {}; L {:.1} us, and o, W and wake-ups of idle \
-             CPUs as a pair alone has them under each scheduler",
+            "testbed {testbed}, medians of {} runs of {} s each from seed {}; L {:.1} us, and o, W and wake-ups of \
+             idle CPUs as a pair alone has them under each scheduler",
             args.runs.runs, summary.seconds, args.runs.seed, measured.latency_us,
         );
         View {
