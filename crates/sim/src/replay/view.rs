@@ -143,7 +143,8 @@ impl View {
         }
         println!("{}", self.made);
         println!(
-            "scenario   scheduler                            round trips/s: measured             predicted    gap    F: measured, predicted"
+            "scenario   scheduler                            round trips/s: measured             predicted    gap    \
+             F: measured, predicted"
         );
         for row in &self.rows {
             let (measured, predicted) = (row.measured_per_s.text(), row.predicted_per_s.text());
@@ -157,7 +158,8 @@ impl View {
             );
         }
         println!(
-            "median gap {:.0}% of the round trips, {:.2} of F; {:.0}% of the predictions are within the range of single runs",
+            "median gap {:.0}% of the round trips, {:.2} of F; {:.0}% of the predictions are within the range of \
+             single runs",
             self.median_gap * 100.0,
             self.median_fairness_gap,
             self.within_range * 100.0

@@ -2,13 +2,13 @@
 //! The kernel's own order (EEVDF, kernel/sched/fair.c of Linux 6.18), for tasks of equal weight and slice.
 //!
 //! It differs from ours in what a sleep does. A task that is behind the clock when it goes to sleep comes back as far
-//! behind, however long it slept. A sleeping task that is ahead of the clock comes back where the clock has not made up
-//! for that.
+//! behind, however long it slept. For a task that is ahead the clock makes up in its sleep, so it comes back less far
+//! ahead, or at the clock.
 //!
 //! The next task is the one whose slice began first, of those that are not ahead of the clock. A slice is as long as
-//! the policy says, and a task that is preempted keeps its rest. A task that wakes up preempts at once if it is the next,
-//! and the running task is ahead of the clock or has used its slice (RUN_TO_PARITY in __pick_eevdf()). Otherwise it waits
-//! until a slice ends.
+//! the policy says, and a task that is preempted keeps its rest. A task that wakes up preempts at once if it is the
+//! next, and the running task is ahead of the clock or has used its slice (RUN_TO_PARITY in __pick_eevdf()). Otherwise
+//! it waits until a slice ends.
 //!
 //! The kernel lets a sleeping task count in the clock while it is ahead (DELAY_DEQUEUE). Here it does not.
 
@@ -95,8 +95,8 @@ mod tests {
         let mut local = asleep_after(3 * MS);
         local.charge(1, MS);
         local.wake(0, false);
-        // It is at 3 ms and the others are at 1 and 0 ms: 2.5 ms ahead of their mean. Once it counts itself, the mean of
-        // all three is at 1.333 ms.
+        // It is at 3 ms and the others are at 1 and 0 ms: 2.5 ms ahead of their mean. Once it counts itself, the mean
+        // of all three is at 1.333 ms.
         assert!((1_666_666..=1_666_667).contains(&local.lead_ns(0)), "{}", local.lead_ns(0));
         assert!(!local.outranks(1), "it is ahead of the clock");
         let mut local = asleep_after(3 * MS);
