@@ -35,8 +35,8 @@ use cosched_rules::report::usage;
 
 const EEVDF: &str = "eevdf";
 /// How often a CPU under EEVDF looks whether a slice is over, in ns. It stands for the kernel's timer of each slice
-/// (HRTICK). A slice of 1.4 ms, as two CPUs have it, ends within 4% of its length so. A task that has woken up and has not
-/// preempted by the next look waits for the end of a slice.
+/// (HRTICK). So a slice of 1.4 ms, as two CPUs have it, ends within 4% of its length. A task that has woken up and has
+/// not preempted by the next look waits for the end of a slice.
 const EEVDF_LOOK_NS: u64 = 100_000;
 /// What the bench drops at the start of a run: the time in which its workers begin, and what has passed then.
 const WARMUP_NS: u64 = 700_000_000;

@@ -104,7 +104,7 @@ impl Shared<'_> {
     fn makes_way(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
         let (policy, now_ns) = (self.policy(on), queue.now_ns());
         self.settle(on, now_ns);
-        // A known difference: in the kernel a parked task whose demand the gate has denied is unparked here too, and may
+        // A known difference: in the kernel a parked task whose demand the gate has denied is unparked too, and may
         // preempt. Here it waits for the next dispatch. docs/scale.md was made so, and `make scale` would change it.
         if !self.arrivals_demand(on) {
             self.unparks(on, now_ns);
@@ -206,8 +206,8 @@ impl Shared<'_> {
         true
     }
 
-    /// Boosts the task that the policy chooses in the queue, if the gate allows. With `itself` it may choose the running
-    /// task too. True: another task is to run instead.
+    /// Boosts the task that the policy chooses in the queue, if the gate allows. With `itself` it may choose the
+    /// running task too. True: another task is to run instead.
     pub(super) fn boosts_one(&mut self, on: usize, running: u32, itself: bool, now_ns: u64) -> bool {
         let choice = self.policy(on).choice;
         let candidate = |slot: u32| {
