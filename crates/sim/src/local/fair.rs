@@ -119,7 +119,10 @@ impl Fair {
     /// Whether `slot` was cut short, with enough left of its slice to be worth a switch.
     pub fn has_rest(&self, slot: Slot) -> bool {
         let task = &self.tasks[slot as usize];
-        native::fair_has_rest(task.slice_ns, task.used_ns)
+        match self.is_eevdf {
+            false => native::fair_has_rest(task.slice_ns, task.used_ns),
+            true => task.used_ns < task.slice_ns,
+        }
     }
 
     /// `slot`, which is in the queue, takes the place there that it has by now, with a whole slice.
@@ -182,7 +185,10 @@ impl Fair {
 
     /// A slice as long as is due, which begins where `slot` stands.
     fn begin_slice(&mut self, slot: Slot) {
-        let slice_ns = native::fair_slice(self.policy.slice_ns, EFFECTIVE, self.order.weight);
+        let slice_ns = match self.is_eevdf {
+            false => native::fair_slice(self.policy.slice_ns, EFFECTIVE, self.order.weight),
+            true => self.policy.slice_ns,
+        };
         let task = &mut self.tasks[slot as usize];
         (task.slice_ns, task.used_ns, task.key) = (slice_ns, 0, task.place.vtime);
     }

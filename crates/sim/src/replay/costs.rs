@@ -6,9 +6,11 @@
 //! so under the first scheduler with such a pair. Under another one o is what its own pair says, since its hooks are a
 //! part of each message.
 //!
-//! If both sleep, a round trip takes longer by two wake-ups of idle CPUs, and a node's CPU time for it is 2o + W. A pair
-//! whose rule has it spin before it sleeps never sleeps alone. Its round trip says o, and W is the calibration's, which
-//! the rule reckons with too.
+//! If both sleep, a round trip takes longer by two wake-ups of idle CPUs, and a node's CPU time for it is 2o + W. Under
+//! a rule that has a process spin before it sleeps such a pair never sleeps. Its round trip says o, and W is the
+//! calibration's, which the rule reckons with too.
+//!
+//! No cost that is left over is below 0, and no o below 1 ns.
 
 use anyhow::Result;
 
@@ -92,8 +94,8 @@ impl<'a> Measured<'a> {
     /// at once.
     fn switches_us(&self, scheduler: &str) -> Option<(f64, f64)> {
         let (pair, trip_us) = (self.summary.alone(scheduler, Receiver::Block)?, self.spinning_trip_us(scheduler));
-        let least_us = self.calibration.switch_us;
-        let used_us = pair.cpu_us.map_or(least_us, |us| (us - 2.0 * self.overhead_us(trip_us)).max(least_us));
+        let of_pair = |us: f64| (us - 2.0 * self.overhead_us(trip_us)).max(0.0);
+        let used_us = pair.cpu_us.map_or(self.calibration.switch_us, of_pair);
         Some((used_us, ((pair.trip_us - trip_us) / 2.0).max(0.0)))
     }
 

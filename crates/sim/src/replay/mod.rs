@@ -29,11 +29,14 @@ use super::shared::uneven::Uneven;
 use super::shared::{self, Faults, Outcome, Setup};
 use super::stats::Estimate;
 use cosched_rules::costs::Costs;
-use cosched_rules::intf::{self, cosched_policy};
+use cosched_rules::intf::cosched_policy;
+use cosched_rules::presets;
 use cosched_rules::report::usage;
 
 const EEVDF: &str = "eevdf";
-/// Slices of EEVDF end by a timer of their own, to within this, in ns.
+/// How often a CPU under EEVDF looks whether a slice is over, in ns. It stands for the kernel's timer of each slice
+/// (HRTICK). So a slice of 1.4 ms, as two CPUs have it, ends within 4% of its length. A task that has woken up and has
+/// not preempted by the next look waits for the end of a slice.
 const EEVDF_LOOK_NS: u64 = 100_000;
 /// What the bench drops at the start of a run: the time in which its workers begin, and what has passed then.
 const WARMUP_NS: u64 = 700_000_000;
@@ -89,9 +92,9 @@ fn policy(scheduler: &str, tasks: u32, costs: &Costs, cpus: u32) -> Option<(cosc
     Some((if options.is_empty() { cosched_policy { slice_ns, ..policy } } else { policy }, true))
 }
 
-/// Whether a policy has the nodes of a job agree on when it runs.
-fn agrees(policy: &cosched_policy) -> bool {
-    policy.arrival != intf::cosched_arrival_COSCHED_ARRIVAL_NONE || policy.wait != intf::cosched_wait_COSCHED_WAIT_BUSY
+/// Whether the bench waits until the nodes of a job agree on when it runs (`Contender::coordinates()`).
+fn agrees(scheduler: &str, policy: &cosched_policy) -> bool {
+    shared::is_gang(policy) || presets::changed(scheduler).is_ok_and(|policy| policy.needs_hooks())
 }
 
 type Cases = Vec<(Case, Setup)>;
@@ -133,7 +136,7 @@ fn cases(summary: &Summary, measured: &Measured, args: &ReplayArgs) -> (Cases, V
             uneven: Uneven { amid_slices: true, ..Uneven::default() },
             messages: Messages::default(),
             aligned: summary.testbed == Testbed::One,
-            warmup_ns: if agrees(&policy) { AGREEMENT_NS } else { WARMUP_NS },
+            warmup_ns: if agrees(&case.scheduler, &policy) { AGREEMENT_NS } else { WARMUP_NS },
             length_ns: (summary.seconds.min(LONGEST_S) * 1e9) as u64,
         };
         cases.push((case, setup));

@@ -118,8 +118,8 @@ impl View {
         });
         let testbed = if summary.testbed == Testbed::One { "one" } else { "two" };
         let made = format!(
-            "testbed {testbed}, medians of {} runs of {} s each from seed {}; L {:.1} us, and o, W and wake-ups of idle \
-             CPUs as a pair alone has them under each scheduler",
+            "testbed {testbed}, medians of {} runs of {} s each from seed {}; L {:.1} us, and o, W and wake-ups of \
+             idle CPUs as a pair alone has them under each scheduler",
             args.runs.runs, summary.seconds, args.runs.seed, measured.latency_us,
         );
         View {
@@ -143,7 +143,8 @@ impl View {
         }
         println!("{}", self.made);
         println!(
-            "scenario   scheduler                            round trips/s: measured             predicted    gap    F: measured, predicted"
+            "scenario   scheduler                            round trips/s: measured             predicted    gap    \
+             F: measured, predicted"
         );
         for row in &self.rows {
             let (measured, predicted) = (row.measured_per_s.text(), row.predicted_per_s.text());
@@ -157,7 +158,8 @@ impl View {
             );
         }
         println!(
-            "median gap {:.0}% of the round trips, {:.2} of F; {:.0}% of the predictions are within the range of single runs",
+            "median gap {:.0}% of the round trips, {:.2} of F; {:.0}% of the predictions are within the range of \
+             single runs",
             self.median_gap * 100.0,
             self.median_fairness_gap,
             self.within_range * 100.0

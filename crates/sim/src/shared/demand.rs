@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a message does that comes: the demand to run its receiver, and the gate that says when that is fair
+//! What the arrival of a message does: the demand to run its receiver, and the gate that says when that is fair
 //! (`bpf/demand.bpf.h`).
 
 use super::beat::is_beat;
@@ -104,7 +104,8 @@ impl Shared<'_> {
     fn makes_way(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
         let (policy, now_ns) = (self.policy(on), queue.now_ns());
         self.settle(on, now_ns);
-        // Where the gate has said no, the kernel does this too; here a parked task waits for the next dispatch then.
+        // A known difference: in the kernel a parked task whose demand the gate has denied is unparked too, and may
+        // preempt. Here it waits for the next dispatch. docs/scale.md was made so, and `make scale` would change it.
         if !self.arrivals_demand(on) {
             self.unparks(on, now_ns);
         }
@@ -177,7 +178,7 @@ impl Shared<'_> {
         demand
     }
 
-    /// Puts the fairest with a boost first, or of those who were denied one and are granted it now. False: nobody.
+    /// Puts the fairest task with a boost first, or a task whose boost was denied and is granted now. False: none.
     pub(super) fn takes_boosted(&mut self, on: usize, now_ns: u64) -> bool {
         if !std::mem::take(&mut self.cpus[on].demand) {
             return false;
@@ -205,8 +206,8 @@ impl Shared<'_> {
         true
     }
 
-    /// Boosts whom the policy chooses among those in the queue and, if `itself`, the running task, if the gate allows.
-    /// True: somebody is to run instead.
+    /// Boosts the task that the policy chooses in the queue, if the gate allows. With `itself` it may choose the
+    /// running task too. True: another task is to run instead.
     pub(super) fn boosts_one(&mut self, on: usize, running: u32, itself: bool, now_ns: u64) -> bool {
         let choice = self.policy(on).choice;
         let candidate = |slot: u32| {

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The kernel's own order (EEVDF, kernel/sched/fair.c), for tasks of equal weight and slice.
+//! The kernel's own order (EEVDF, kernel/sched/fair.c of Linux 6.18), for tasks of equal weight and slice.
 //!
-//! It differs from ours in what a sleep does. A task that sleeps behind the clock comes back as far behind, however long
-//! it slept; of a task ahead of it the clock makes up. The next task is the one whose slice began first, of those that
-//! are not ahead of the clock. One that wakes up preempts at once if it is the next, or waits until a slice ends.
+//! It differs from ours in what a sleep does. A task that is behind the clock when it goes to sleep comes back as far
+//! behind, however long it slept. For a task that is ahead the clock makes up in its sleep, so it comes back less far
+//! ahead, or at the clock.
+//!
+//! The next task is the one whose slice began first, of those that are not ahead of the clock. A slice is as long as
+//! the policy says, and a task that is preempted keeps its rest. A task that wakes up preempts at once if it is the
+//! next, and the running task is ahead of the clock or has used its slice (RUN_TO_PARITY in __pick_eevdf()). Otherwise
+//! it waits until a slice ends.
+//!
+//! The kernel lets a sleeping task count in the clock while it is ahead (DELAY_DEQUEUE). Here it does not.
 
 use super::{Fair, WEIGHT};
 use crate::local::Slot;
 use cosched_rules::native;
 
-/// What is kept of a lag besides two slices: a tick of the kernel, in ns.
+/// A tick of the kernel, in ns.
 const TICK_NS: u64 = 4_000_000;
 
 impl Fair {
@@ -20,7 +27,8 @@ impl Fair {
 
     /// `slot`, which slept, is runnable.
     pub(super) fn enter_eevdf(&mut self, slot: Slot) {
-        let most_ns = (2 * self.policy.slice_ns + TICK_NS) as i64;
+        // The kernel's entity_lag() keeps no more than the longest slice and a tick.
+        let most_ns = (self.policy.slice_ns + TICK_NS) as i64;
         let ahead_ns = self.lead_ns(slot).clamp(0, most_ns);
         let place = &mut self.tasks[slot as usize].place;
         let lead_ns = if place.lag > 0 { -place.lag.min(most_ns) } else { ahead_ns };
@@ -36,8 +44,7 @@ impl Fair {
     /// Whether a task that has just woken up is the next, beside `running`.
     pub(super) fn outranks_eevdf(&self, running: Slot) -> bool {
         let Some(&slot) = self.queue.get(self.first_eligible()) else { return false };
-        let (next, it) = (&self.tasks[slot as usize], &self.tasks[running as usize]);
-        next.woken && (self.lead_ns(running) > 0 || next.is_before(it))
+        self.tasks[slot as usize].woken && (self.lead_ns(running) > 0 || self.rest_ns(running) == 0)
     }
 
     /// No task that has woken up before preempts any more.
@@ -78,9 +85,9 @@ mod tests {
         local.charge(0, 100 * MS);
         local.wake(1, false);
         assert_eq!(local.lead_ns(0) - local.lead_ns(1), 3 * MS as i64);
-        assert!(local.outranks(0), "one that is due preempts as it wakes");
+        assert!(local.outranks(0), "a task that is due preempts as it wakes");
         local.tick(0);
-        assert!(!local.outranks(0), "and later at the end of a slice");
+        assert!(!local.outranks(0), "and later it waits for the end of a slice");
     }
 
     #[test]
@@ -88,13 +95,34 @@ mod tests {
         let mut local = asleep_after(3 * MS);
         local.charge(1, MS);
         local.wake(0, false);
-        // The others are at 1 and 0 ms, so it was 2.5 ms ahead of their mean, of which it is a third now.
+        // It is at 3 ms and the others are at 1 and 0 ms: 2.5 ms ahead of their mean. Once it counts itself, the mean
+        // of all three is at 1.333 ms.
         assert!((1_666_666..=1_666_667).contains(&local.lead_ns(0)), "{}", local.lead_ns(0));
         assert!(!local.outranks(1), "it is ahead of the clock");
         let mut local = asleep_after(3 * MS);
         local.charge(1, 20 * MS);
         local.wake(0, false);
         assert_eq!(local.lead_ns(0), 0);
+    }
+
+    #[test]
+    fn the_running_task_keeps_its_slice_while_it_is_not_ahead_of_the_clock() {
+        let mut local = Fair::new(3, 4 * MS).as_eevdf();
+        (0..3).for_each(|slot| local.arrive(slot));
+        for (slot, ran_ns) in [(0, MS), (1, 3 * MS)] {
+            assert_eq!(local.pick(), Some(slot));
+            local.charge(slot, ran_ns);
+            local.expire(slot);
+        }
+        assert_eq!(local.pick(), Some(2));
+        local.sleep(0);
+        local.charge(2, MS);
+        local.wake(0, false);
+        // 0 has come back behind the clock. So is 2, though its slice began later.
+        assert!(local.lead_ns(0) < 0 && local.lead_ns(2) < 0, "{} {}", local.lead_ns(0), local.lead_ns(2));
+        assert!(!local.outranks(2), "2 has not used its slice");
+        local.charge(2, 3 * MS);
+        assert!(local.outranks(2), "2 is ahead, and has used its slice");
     }
 
     #[test]
