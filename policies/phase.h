@@ -74,7 +74,7 @@ static inline u32 phase_message(u32 phase, u32 answer)
 	return phase == PHASE_PARKED ? PHASE_WAITS : phase;
 }
 
-/* The task comes to a queue: to its turn in it, whatever it did before. It may be a parked one that has to move. */
+/* The task comes to a queue. So does a parked task that has to move to another queue. */
 static inline u32 phase_queued(u32 phase)
 {
 	return phase == PHASE_ASKS || phase == PHASE_GRANTED ? phase : PHASE_WAITS;

@@ -2,9 +2,9 @@
 # shellcheck shell=bash disable=SC2034
 set -Eeuo pipefail
 
-tests=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=common.sh
-. "$tests/common.sh"
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+tests=$here
 tmp=$(mktemp -d)
 socket=/run/scx_cosched.sock
 metrics=127.0.0.1:29937

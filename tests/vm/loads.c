@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // loads: what programs do on a shared machine that is not a parallel job, for the suite.
 //
-//   loads busy                    computes, for ever, by a jump to itself: virtual time passes over that (see lockstep.patch)
+//   loads busy                    computes, for ever, by a jump to itself, which is cheap to emulate (lockstep.patch)
 //   loads chain MS                computes for so long, has a child that does the same, and exits, for ever
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it

@@ -23,7 +23,7 @@ struct Row {
     measured_fairness: f64,
     predicted_per_s: Range,
     predicted_fairness: Estimate,
-    /// By how much the median is off, as a share of the one that was measured.
+    /// The predicted median less the measured median, as a share of the latter.
     gap: Option<f64>,
     fairness_gap: f64,
     coscheduled: f64,

@@ -5,8 +5,8 @@
 //! behind, however long it slept. For a task that is ahead the clock makes up in its sleep, so it comes back less far
 //! ahead, or at the clock.
 //!
-//! The next task is the one whose slice began first, of those that are not ahead of the clock. A slice is as long as
-//! the policy says, and a task that is preempted keeps its rest. A task that wakes up preempts at once if it is the
+//! Tasks that are ahead of the clock wait. Of the others, that task is next whose slice began first. A slice is as long
+//! as the policy says, and a task that is preempted keeps its rest. A task that wakes up preempts at once if it is
 //! next, and the running task is ahead of the clock or has used its slice (RUN_TO_PARITY in __pick_eevdf()). Otherwise
 //! it waits until a slice ends.
 //!
