@@ -30,7 +30,7 @@ static void look_at_limits(struct cpu_ctx *cctx, s32 cpu, u64 at, u64 now)
 		return;
 	cctx->limited_until = at ?: 1;
 	timer = bpf_map_lookup_elem(&limit_timers, &key);
-	if (timer)
+	if (timer && has_timers)
 		bpf_timer_start(&timer->timer, (s64)(at - now) > (s64)LIMIT_LEAST_NS ? at - now : LIMIT_LEAST_NS, 0);
 }
 

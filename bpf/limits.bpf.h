@@ -8,6 +8,8 @@
  *
  * A portion changes under the runqueue lock of its CPU, and a pool under a lock of its own.
  *
+ * Without timers (PREEMPT_RT) no group has a limit: nobody would have a task that was set aside run on an idle CPU.
+ *
  * Where it hurts: a task that holds a lock inside the kernel is set aside like any other. Tasks that want that lock
  * wait with it. A group that counts as its parent for want of a place (groups.bpf.h) has no limit.
  */
@@ -272,7 +274,7 @@ static void set_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burs
 	u64 now = scx_bpf_now();
 
 	/* One whose place has had another owner may have that one's limit. */
-	if (!g || !pool || g->cgroup != cgrp->kn->id || !(quota_ns | pool->limit.quota_ns))
+	if (!has_timers || !g || !pool || g->cgroup != cgrp->kn->id || !(quota_ns | pool->limit.quota_ns))
 		return;
 	bpf_spin_lock(&pool->lock);
 	limit_set(&pool->limit, quota_ns, period_us * NSEC_PER_USEC, burst_ns, now);

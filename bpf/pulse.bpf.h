@@ -19,6 +19,8 @@
  *
  * A task waits as long as no message has come for it, its sockets are empty and looks find it inside a receive; how
  * long is known to within an interval.
+ *
+ * A kernel with PREEMPT_RT gives BPF no timers. There the pulse beats at the tick that is nearest.
  */
 #ifndef COSCHED_PULSE_BPF_H
 #define COSCHED_PULSE_BPF_H
@@ -95,7 +97,7 @@ static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s
 /* Sets the timer of @cctx's CPU, on which this runs, to run out in @next_ns. */
 static void set_pulse(struct cpu_ctx *cctx, struct timer_on *pulse, u64 next_ns)
 {
-	if (!bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
+	if (!has_timers || !bpf_timer_start(&pulse->timer, next_ns, BPF_F_TIMER_CPU_PIN))
 		cctx->pulse_at = scx_bpf_now() + next_ns;
 }
 
@@ -308,16 +310,9 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 	}
 }
 
-static int pulse_beats(void *map, u32 *key, struct timer_on *pulse)
+/* The pulse beats on @cpu, on which @p runs. Returns in how many ns it is to beat again; 0: it need not. */
+static u64 beat_once(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	struct task_struct *p = bpf_get_current_task_btf();
-	s32 cpu = bpf_get_smp_processor_id();
-	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
-	struct task_ctx *tctx = task_ctx_of(p);
-	u64 next_ns;
-
-	if (!cctx || (u32)cpu != *key)
-		return 0;
 	cctx->pulse_at = 0;
 	/* A kernel thread, or another class: the next task that runs here starts it again. */
 	if (!tctx || cctx->curr_id != task_id(p) || is_kthread(p))
@@ -325,10 +320,34 @@ static int pulse_beats(void *map, u32 *key, struct timer_on *pulse)
 	WRITE_ONCE(cctx->beats, 1);
 	beat(p, tctx, cctx, cpu);
 	WRITE_ONCE(cctx->beats, 0);
-	next_ns = next_pulse(tctx, cctx, cpu);
+	return next_pulse(tctx, cctx, cpu);
+}
+
+static int pulse_beats(void *map, u32 *key, struct timer_on *pulse)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	s32 cpu = bpf_get_smp_processor_id();
+	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
+	u64 next_ns;
+
+	if (!cctx || (u32)cpu != *key)
+		return 0;
+	next_ns = beat_once(p, task_ctx_of(p), cctx, cpu);
 	if (next_ns)
 		set_pulse(cctx, pulse, next_ns);
 	return 0;
+}
+
+/* At each tick: without timers the pulse beats now if no other tick is nearer to when it is due. */
+static void beat_at_tick(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+{
+	u64 now = scx_bpf_now(), next_ns;
+
+	if (has_timers || !cctx->pulse_at || (s64)(cctx->pulse_at - now) >= (s64)(tick_ns() / 2))
+		return;
+	next_ns = beat_once(p, tctx, cctx, cpu);
+	if (next_ns)
+		cctx->pulse_at = now + next_ns;
 }
 
 #endif

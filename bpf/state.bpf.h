@@ -20,6 +20,7 @@
 /* Set by the loader before the scheduler starts. */
 const volatile u32 nr_cpu_ids = 1;
 const volatile u32 job_by = COSCHED_JOB_BY_CGROUP;
+const volatile u32 has_timers = 1;	/* the kernel lets BPF set them: not with PREEMPT_RT */
 const volatile u32 wire_on;	/* epochs cross the network (wire_notes.bpf.h) */
 const volatile u32 node_number;	/* there, of CPU 0 */
 const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU uses */
@@ -265,6 +266,8 @@ static __always_inline s32 init_timer(void *timers, u32 cpu, int (*callback)(voi
 	struct timer_on *timer = bpf_map_lookup_elem(timers, &cpu);
 	s32 err;
 
+	if (!has_timers)
+		return 0;
 	if (!timer)
 		return -ENOENT;
 	err = bpf_timer_init(&timer->timer, timers, CLOCK_MONOTONIC);

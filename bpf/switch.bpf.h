@@ -263,6 +263,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 		weigh_groups(tctx->order_group, tctx->order_cpu);
 	}
 	start_pulse(tctx, cctx, cpu);
+	beat_at_tick(p, tctx, cctx, cpu);
 	hear_hints(cctx, cpu);
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
 		watch_wait(p, tctx, cctx, cpu);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Limits of cgroups (`cpu.max`) that are not kept. A kernel before 6.17 does not tell a scheduler of them, so
-//! whoever has set one is told which.
+//! Limits of cgroups (`cpu.max`) that are not kept. A kernel before 6.17 does not tell a scheduler of them, and one
+//! with PREEMPT_RT has no timers to keep them by. So whoever has set one is told which.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,6 @@ use libbpf_rs::Btf;
 use libbpf_rs::btf::types::Struct;
 
 use crate::node::host::Host;
-
-/// What to do about a limit that is not kept.
-pub const REMEDY: &str = "use Linux 6.17 or newer";
 
 /// Of so many cgroups the limit is named; the rest is counted.
 const NAMED_MAX: usize = 10;
@@ -27,9 +24,19 @@ pub fn is_told(btf: &Btf<'_>) -> bool {
     ops.is_some_and(|ops| ops.iter().any(|member| member.name.is_some_and(|name| name == "cgroup_set_bandwidth")))
 }
 
-/// The limits of a machine whose kernel does not tell of them; none of another.
+/// What to do about limits that are not kept on `host`; none if they are.
+pub fn remedy(host: &Host) -> Option<&'static str> {
+    if !host.types().is_some_and(is_told) {
+        return Some("use Linux 6.17 or newer");
+    }
+    (!host.has_timers()).then_some("use a kernel without PREEMPT_RT")
+}
+
+/// The limits of a machine on which they are not kept; none of another.
 #[derive(Default)]
 pub struct Unkept {
+    /// What to do about them.
+    pub remedy: &'static str,
     root: Option<PathBuf>,
     seen: Option<Instant>,
     lines: Vec<String>,
@@ -38,8 +45,8 @@ pub struct Unkept {
 impl Unkept {
     /// Those of `host`, below where its cgroups are mounted.
     pub fn of(host: &Host) -> Unkept {
-        let told = host.types().is_none_or(is_told);
-        Unkept { root: host.cgroup_root().filter(|_| !told).map(|root| host.path(&root)), ..Unkept::default() }
+        let Some(remedy) = remedy(host) else { return Unkept::default() };
+        Unkept { remedy, root: host.cgroup_root().map(|root| host.path(&root)), ..Unkept::default() }
     }
 
     /// A line for each of the first cgroups that have a limit now, and one for the rest.

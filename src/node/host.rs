@@ -37,6 +37,11 @@ impl Host {
         self.read("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into())
     }
 
+    /// Whether its kernel lets BPF programs set timers. With PREEMPT_RT it does not.
+    pub fn has_timers(&self) -> bool {
+        !self.read("proc/version").is_some_and(|version| version.contains(" PREEMPT_RT "))
+    }
+
     /// Where the cgroup v2 hierarchy is mounted.
     pub fn cgroup_root(&self) -> Option<PathBuf> {
         let mounts = self.read("proc/self/mounts")?;

@@ -181,11 +181,21 @@ impl Host {
         }
     }
 
-    fn limits(&self) -> Vec<Finding> {
-        if self.types().is_some_and(cpu_max::is_told) {
-            return vec![ok("cpu.max", "kept")];
+    fn timers(&self) -> Finding {
+        match self.has_timers() {
+            true => ok("timers", "yes"),
+            false => found(
+                "timers",
+                Level::Warning,
+                "PREEMPT_RT keeps BPF from setting any, so slices, turns and waits end at a timer tick",
+                "use a kernel without PREEMPT_RT",
+            ),
         }
-        let warning = |line: &String| found("cpu.max", Level::Warning, line.as_str(), cpu_max::REMEDY);
+    }
+
+    fn limits(&self) -> Vec<Finding> {
+        let Some(remedy) = cpu_max::remedy(self) else { return vec![ok("cpu.max", "kept")] };
+        let warning = |line: &String| found("cpu.max", Level::Warning, line.as_str(), remedy);
         let unkept: Vec<_> = Unkept::of(self).lines().iter().map(warning).collect();
         match unkept.is_empty() {
             true => vec![ok("cpu.max", "not kept by this kernel, but no cgroup has one")],
@@ -272,6 +282,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode> {
     findings.extend(host.requirements());
     findings.push(socket_dir(socket));
     findings.push(host.cgroups());
+    findings.push(host.timers());
     findings.extend(host.limits());
     findings.push(host.cookies(core_scheduling::cookie_of));
     findings.extend(hooks_of_the_object()?.iter().map(|hook| host.hook(hook)));

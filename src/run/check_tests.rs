@@ -99,6 +99,21 @@ fn cgroups_are_found_where_they_are_mounted() {
 }
 
 #[test]
+fn a_kernel_with_preempt_rt_has_no_timers_and_keeps_no_limit() {
+    let of = |flavour: &str| {
+        let version = format!("Linux version 7.3.4-amd64 (someone@somewhere) #1 SMP {flavour} Debian 7.3.4-1\n");
+        let mounts = ("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+        let files = [("proc/version", version.as_str()), mounts, ("sys/fs/cgroup/a/cpu.max", "10000 100000\n")];
+        let (_dir, host) = machine(true, &files);
+        (host.timers().level, host.limits().remove(0).to_string())
+    };
+    assert_eq!(of("PREEMPT_DYNAMIC").0, Level::Ok);
+    let (timers, limit) = of("PREEMPT_RT");
+    assert_eq!(timers, Level::Warning);
+    assert!(limit.contains("/a has 10000 100000, which is not kept"), "{limit}");
+}
+
+#[test]
 fn a_hook_that_the_kernel_lacks_is_a_warning_with_its_consequence() {
     let (_dir, host) = machine(true, &[]);
     let hook = Hook { name: "on_readable".into(), function: "no_such_function".into(), module: None };

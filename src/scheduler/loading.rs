@@ -31,6 +31,8 @@ pub struct Start {
     pub exit_dump_len: u32,
     /// How many correspondents of a task are asked for ahead of messages; 0: there is no prefetch.
     pub prefetch: u32,
+    /// The kernel lets BPF programs set timers.
+    pub timers: bool,
     /// Do not warn of missing hooks: they have been warned of.
     pub quiet: bool,
 }
@@ -112,6 +114,7 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
     rodata.nr_cpu_ids = *NR_CPU_IDS as u32;
     rodata.job_by = start.job_by;
+    rodata.has_timers = start.timers.into();
     rodata.arrivals_wanted = start.arrivals;
     rodata.prefetch_max = start.prefetch;
     set_calls(&mut rodata.receive_calls, RECEIVE_CALLS);

@@ -28,7 +28,7 @@ use crate::jobs::gang::Gang;
 use crate::jobs::owners::Owners;
 use crate::jobs::totals::{JobTotals, Totals};
 use crate::node::calibration;
-use crate::node::cpu_max::{self, Unkept};
+use crate::node::cpu_max::Unkept;
 use crate::node::host::Host;
 use crate::node::kernel_events::KernelEvents;
 use crate::node::service::{self, Watchdog};
@@ -65,7 +65,9 @@ pub struct Session {
     wire: Option<Wire>,
     /// Where prefetches are heard, if there are to be any.
     port: Option<Port>,
-    /// Limits of cgroups that the kernel does not tell of.
+    /// The kernel lets BPF programs set timers.
+    timers: bool,
+    /// Limits of cgroups that are not kept.
     unkept: Unkept,
     /// Counters of full maps that have been warned of.
     full: BTreeSet<&'static str>,
@@ -99,6 +101,7 @@ impl Session {
             runs: 0,
             wire: settings.wire.as_ref().and_then(|wire| wire::load(wire, host.cgroup_root().as_deref())),
             port,
+            timers: host.has_timers(),
             unkept: warned_of(Unkept::of(host)),
             full: BTreeSet::new(),
             watchdog: Watchdog::from_environment(),
@@ -125,6 +128,7 @@ impl Session {
             exit_dump_len: self.settings.values.exit_dump_len,
             // Without the programs on the wire it is not known who is a peer.
             prefetch: self.port.as_ref().filter(|_| self.wire.is_some()).map_or(0, Port::correspondents),
+            timers: self.timers,
             quiet: self.runs > 0,
         }
     }
@@ -326,8 +330,9 @@ impl<'a, 's> Scheduler<'a, 's> {
 
 /// Warns of the limits that are not kept.
 fn warned_of(mut unkept: Unkept) -> Unkept {
+    let remedy = unkept.remedy;
     for line in unkept.lines() {
-        warn!("cpu.max: {line} ({})", cpu_max::REMEDY);
+        warn!("cpu.max: {line} ({remedy})");
     }
     unkept
 }
