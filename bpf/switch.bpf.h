@@ -112,7 +112,6 @@ static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 	tctx->woken_sync = 0;
 	tctx->awaits = 0;
 	tctx->yields = 0;
-	tctx->leaves = 0;	/* a task that another class preempts goes back without coming to a queue */
 	cctx->noted = 0;
 	cctx->arrived = 0;
 	cctx->preempt_at_tick = 0;
@@ -233,6 +232,12 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	check_hint(p, tctx);
 	tctx->owes = runnable && owes_message(p, tctx);
 	if (runnable) {
+		/*
+		 * If another class preempts it, the kernel would have it go on next with the rest of its slice, whoever
+		 * wakes or has a boost meanwhile, and whatever CPU idles. Without a slice it comes to our queues, to where
+		 * it was.
+		 */
+		scx_bpf_task_set_slice(p, 0);
 		tctx->woken = 0;	/* set while it came to run: it has seen to it */
 		look_at_preempted(p, tctx, cctx);
 	} else {

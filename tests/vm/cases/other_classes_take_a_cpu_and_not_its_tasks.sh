@@ -1,0 +1,50 @@
+#!/bin/bash
+# A real-time task that takes a CPU takes no more than that: the task that ran there goes to a CPU that idles, and a task
+# that the real-time one wakes runs as soon as it would under EEVDF, ahead of the busy task that was interrupted.
+# Needs Linux 7.3: in 6.18 tasks that wait for a real-time one which never sleeps have nothing at all, this shell too
+. "$(dirname -- "$0")/../case.sh"
+
+# late: how late, us, a task on CPU 0 runs whom a real-time task there wakes each 10 ms, beside a busy one: the median
+late() {
+	taskset -c 0 python3 -IS - <<'END'
+import os, statistics, time
+
+read, write = os.pipe()
+if os.fork() == 0:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+    for _ in range(200):
+        time.sleep(0.01)
+        os.write(write, time.monotonic_ns().to_bytes(8, "little"))
+    os._exit(0)
+late = []
+for _ in range(200):
+    woken = int.from_bytes(os.read(read, 8), "little")
+    late.append(time.monotonic_ns() - woken)
+print(round(statistics.median(late) / 1000))
+END
+}
+
+hog taskset -c 0
+theirs=$(late)
+start
+ours=$(late)
+echo "a task that a real-time one wakes is late by $ours us, and by $theirs us under EEVDF"
+(( ours <= 2 * theirs )) || fail "a task that a real-time one wakes is $ours us late, and $theirs us under EEVDF"
+drop
+
+# CPU 1 has another task, which ends once the real-time one has taken CPU 0.
+hog taskset -c 0
+taskset -cp 0,1 "${hogs[0]}" >/dev/null
+hog taskset -c 1
+hog chrt --fifo 50 taskset -c 0
+sleep 0.5
+kill "${hogs[1]}"
+hogs=("${hogs[0]}" "${hogs[2]}")
+sleep 0.5
+used=$(usage 2 "${hogs[0]}")
+echo "a task that may run on both CPUs, of which a real-time one has the first: $used us of 2 s"
+(( used > 1500000 )) || fail "a task waits for a real-time one, and CPU 1 idles: it had $used us of 2 s"
+drop
+runs
+unwarned
+stop
