@@ -3,6 +3,7 @@
 # burst, for a job that is boosted, and as soon as it is changed. And a task whose group may run next to nothing runs all the
 # same, before the kernel loses its patience.
 # Needs Linux 6.17: earlier ones do not tell a scheduler of cpu.max
+# Needs timers: a task that was set aside on an idle CPU comes back by one
 . "$(dirname -- "$0")/../case.sh"
 
 root=/sys/fs/cgroup
