@@ -250,7 +250,7 @@ fn a_block_costs_a_switch_on_an_idle_cpu_too() {
 
 #[test]
 fn a_job_alone_takes_as_long_in_every_reading_of_its_messages() {
-    for reading in [&[][..], &[Reading::Burst], &[Reading::Interleave]] {
+    for reading in [&[][..], &[Reading::Burst]] {
         for (interface, size) in [(1.0, 2), (1.0, 8), (0.25, 8), (0.0, 8)] {
             let mut setup = reads("local", 8, 2, reading, 4);
             setup.readings.interface = interface;
@@ -291,13 +291,30 @@ fn a_burst_has_a_boosted_process_do_more_with_its_millisecond() {
 }
 
 #[test]
-fn clocks_rows_and_quanta_change_what_they_are_read_as() {
+fn an_idle_cpu_waits_for_its_millisecond() {
+    // One process whose reads end 10.25 ms after it was taken: 0.75 ms before the next millisecond.
+    let mix = Mix { compute: 0.5, io: 0.5, communication: 0.0 };
+    let end_s = |readings: &[Reading]| {
+        let mut setup = reads("local", 1, 1, readings, 1);
+        (setup.costs.latency_ns, setup.costs.switch_ns) = (10_250 * US, 0);
+        simulate(&setup, &[job(0, 1, S, mix)], 1).end_s
+    };
+    let (at_once, waits) = (end_s(&[]), end_s(&[Reading::Idle]));
+    assert!(close(at_once, 98.0 * 10.25e-3, 0.001) && close(waits, 98.0 * 11e-3, 0.002), "{at_once} {waits}");
+}
+
+#[test]
+fn a_process_that_a_boost_preempts_leaves_the_rest_of_a_millisecond_to_one_that_has_waited() {
+    let response_s = |readings: &[Reading]| skewed("pb", 5, readings, 1).response_s;
+    let (before, behind) = (response_s(&[]), response_s(&[Reading::Back]));
+    assert!(behind < 0.7 * before, "{behind} {before}");
+}
+
+#[test]
+fn clocks_change_what_they_are_read_as_and_the_gang_has_none() {
     let found = |preset: &str, readings: &[Reading]| skewed(preset, 5, readings, 1);
-    for (preset, reading) in [("pb", Reading::Clocks), ("pb", Reading::Rows), ("dcs", Reading::KeepQuantum)] {
-        assert!(found(preset, &[reading]) != found(preset, &[]), "{reading:?}");
-    }
-    // The gang has its rows and no clocks.
-    for reading in [Reading::Clocks, Reading::Rows, Reading::KeepQuantum, Reading::Front] {
+    assert!(found("pb", &[Reading::Clocks]) != found("pb", &[]));
+    for reading in [Reading::Back, Reading::Clocks, Reading::Front, Reading::Idle] {
         assert_eq!(found("gang", &[reading]), found("gang", &[]), "{reading:?}");
     }
 }
@@ -307,7 +324,7 @@ fn the_program_reads_the_paper_as_its_figures_do() {
     let flags = ["--jobs", "5", "--execution-s", "0.05", "--runs", "1", "--nodes", "8", "--policy", "sy"];
     let with = |more: &[&str]| json(&[&flags[..], more].concat())["response_s"].as_f64().unwrap();
     let chosen = Readings::CHOSEN.to_string();
-    assert_eq!(with(&[]), with(&["--readings", &chosen, "--exchanges", "4", "--interface", "100"]));
+    assert_eq!(with(&[]), with(&["--readings", &chosen, "--exchanges", "2", "--interface", "100"]));
     for other in [["--readings", "none"], ["--exchanges", "1"], ["--interface", "0"]] {
         assert!(with(&other) != with(&[]), "{other:?}");
     }

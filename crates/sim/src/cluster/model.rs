@@ -101,9 +101,9 @@ impl<'a> Cluster<'a> {
     /// No job has come yet.
     pub fn new(setup: &'a Setup, specs: &[JobSpec], seed: u64) -> Self {
         let level = setup.level as usize;
-        let [keeps_quantum, front_preempts] = [Reading::KeepQuantum, Reading::Front].map(|it| setup.readings.has(it));
         let mut local = Feedback::new(level);
-        (local.keeps_quantum, local.front_preempts) = (keeps_quantum, front_preempts);
+        [local.front_preempts, local.preempts_to_back] =
+            [Reading::Front, Reading::Back].map(|it| setup.readings.has(it));
         let cpu = Cpu { node: Node::new(local), seen: None, sent_ns: 0 };
         let job =
             |spec: &JobSpec| Job { spec: *spec, places: Vec::new(), tasks_left: spec.size, began_ns: 0, done_ns: 0 };
@@ -185,7 +185,7 @@ impl<'a> Cluster<'a> {
     fn admit(&mut self, queue: &mut Queue<Event>) {
         while let Some(&job) = self.waiting.front() {
             let size = self.jobs[job as usize].spec.size;
-            let Some(places) = self.slots.take(size, self.setup.rows()) else { return };
+            let Some(places) = self.slots.take(size, self.setup.is_gang()) else { return };
             self.waiting.pop_front();
             self.begin(job, places, queue);
         }
