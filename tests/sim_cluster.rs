@@ -319,6 +319,28 @@ fn clocks_change_what_they_are_read_as_and_the_gang_has_none() {
     }
 }
 
+/// The response with so many exchanges over that of the gang, with all else as in the paper's figures.
+fn over_the_gang(preset: &str, workload: &str, exchanges: u32) -> f64 {
+    let response_s = |preset: &str| {
+        let it = setup(preset, 32, 5);
+        let policy = policy_of(preset, &it.costs, 200 * US, 200 * MS).unwrap();
+        let readings = with_exchanges(Readings::CHOSEN, exchanges);
+        let workload = workload.parse().unwrap();
+        let jobs = Stream { workload, jobs: 60, execution_ns: 5e8, load: 0.7, nodes: 32 }.draw(1);
+        simulate(&Setup { policy, readings, skew: 0.2, warmup: 0.1, ..it }, &jobs, 1).response_s
+    };
+    response_s(preset) / response_s("gang")
+}
+
+#[test]
+fn no_number_of_exchanges_has_sy_behind_the_gang_on_wl4_and_sb_beside_it_on_wl5() {
+    // By Table 2 a process of WL5 waits twelve times as often as one of WL4, however many exchanges an iteration has.
+    let found =
+        [1, 2, 4].map(|exchanges| (over_the_gang("sy", "WL4", exchanges), over_the_gang("sb", "WL5", exchanges)));
+    assert!(found.iter().all(|&(sy, sb)| sy < 1.0 || sb > 1.5), "{found:?}");
+    assert!(found[0].0 > 1.0 && found[1].1 < 1.2, "{found:?}");
+}
+
 #[test]
 fn the_program_reads_the_paper_as_its_figures_do() {
     let flags = ["--jobs", "5", "--execution-s", "0.05", "--runs", "1", "--nodes", "8", "--policy", "sy"];
