@@ -211,8 +211,8 @@ fn a_trace_is_run_with_what_the_sidecar_says_of_its_jobs() {
     std::fs::write(&mixes, text).unwrap();
     let (trace, mixes) = (trace.to_str().unwrap(), mixes.to_str().unwrap());
     let args = ["--swf", trace, "--nodes", "4", "--mpl", "1", "--time-scale", "0.1", "--warmup", "0", "--runs", "1"];
-    // A switch would come with each I/O.
-    let args = [&args[..], &["--skew", "0", "--switch-us", "0"]].concat();
+    // A switch would come with each I/O, and a wait for the next millisecond.
+    let args = [&args[..], &["--skew", "0", "--switch-us", "0", "--readings", "none"]].concat();
     let found = json(&[&args[..], &["--mixes", mixes]].concat());
     assert_eq!((found["jobs"].as_u64(), found["left_out"].as_u64()), (Some(2), Some(1)));
     let number = |field: &str| found[field].as_f64().unwrap();

@@ -158,6 +158,10 @@ impl Cluster<'_> {
         }
         self.cpus[node].node.begin(slot, queue.now_ns());
         self.resume(node, slot, queue);
+        if let Some(slot) = self.running(node).filter(|_| self.cpus[node].looks_late) {
+            self.cpus[node].looks_late = false;
+            self.looks(node, slot, queue);
+        }
     }
 
     fn takes_turn(&mut self, node: usize, row: Option<u32>, same: bool, queue: &mut Queue<Event>) {

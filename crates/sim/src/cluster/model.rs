@@ -70,6 +70,8 @@ pub struct Cpu {
     pub seen: Option<u32>,
     /// When the last message that it has been given is out of its network interface, in ns.
     pub sent_ns: u64,
+    /// Its scheduler was to look while it switched, and does when that is over.
+    pub looks_late: bool,
 }
 
 /// All that there is.
@@ -104,7 +106,7 @@ impl<'a> Cluster<'a> {
         let mut local = Feedback::new(level);
         [local.front_preempts, local.preempts_to_back] =
             [Reading::Front, Reading::Back].map(|it| setup.readings.has(it));
-        let cpu = Cpu { node: Node::new(local), seen: None, sent_ns: 0 };
+        let cpu = Cpu { node: Node::new(local), seen: None, sent_ns: 0, looks_late: false };
         let job =
             |spec: &JobSpec| Job { spec: *spec, places: Vec::new(), tasks_left: spec.size, began_ns: 0, done_ns: 0 };
         Cluster {

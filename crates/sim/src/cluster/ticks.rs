@@ -23,10 +23,15 @@ impl Cluster<'_> {
             Mode::Running(slot) | Mode::Switching(slot) => Some(slot),
             Mode::Idle => None,
         };
-        if self.cpus[node].node.mode == Mode::Idle {
-            return self.next(node, queue);
+        match self.cpus[node].node.mode {
+            Mode::Idle => self.next(node, queue),
+            Mode::Switching(_) => self.cpus[node].looks_late = true,
+            Mode::Running(slot) => self.looks(node, slot, queue),
         }
-        let Some(slot) = self.running(node) else { return };
+    }
+
+    /// Whether the running process goes on.
+    pub(super) fn looks(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         let boost_over = self.settle(node, queue.now_ns());
         let expired = self.cpus[node].node.local.tick(slot) || boost_over;
         let is_periodic = self.setup.policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
