@@ -50,8 +50,7 @@ const STREAM: &str = "The paper says neither its load nor how long its streams o
     cells: where jobs come faster than a level of 2 serves them, the queue and with it what a higher level gains grow \
     for as long as the stream lasts. No stream suits the three workloads at once. With 150 jobs of 0.4 s WL2 has \
     -0.61 under SB at a load of 0.95, the paper -0.69; but then WL5 with a level of 16 has -0.73, the paper -0.54. \
-    With 100 jobs of 1 s at 0.8, they have -0.42 and -0.63. What differs between two streams is most of the \
-    intervals.";
+    With 100 jobs of 1 s at 0.8, they have -0.42 and -0.63.";
 
 /// What there is to say of a figure, a paragraph each.
 pub fn disagreements(name: &str) -> &'static [&'static str] {
