@@ -3,9 +3,11 @@
 //! process does that yields, since it boosts by the same choice (2.4.2).
 //!
 //! The choice is that of `policies/boost_choice.h`. The round begins with the running process. If the choice falls on
-//! that process, it goes on, on the highest level. A process that the clock boosts runs at once, whatever the level of the running
-//! process. A process that an interrupt or a yield boosts becomes the first of the highest level, and runs at once if
-//! the running process has a lower level.
+//! that process, it goes on, on the highest level. A process that the clock boosts runs at once, whatever the level of
+//! the running process. A process that an interrupt or a yield boosts becomes the first of the highest level, and runs
+//! at once if the running process has a lower level.
+//!
+//! A millisecond that begins during a switch is dealt with at the end of that.
 
 use super::model::{Cluster, Event, SECONDS, TICKS};
 use crate::engine::Queue;
