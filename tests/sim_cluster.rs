@@ -211,8 +211,8 @@ fn a_trace_is_run_with_what_the_sidecar_says_of_its_jobs() {
     std::fs::write(&mixes, text).unwrap();
     let (trace, mixes) = (trace.to_str().unwrap(), mixes.to_str().unwrap());
     let args = ["--swf", trace, "--nodes", "4", "--mpl", "1", "--time-scale", "0.1", "--warmup", "0", "--runs", "1"];
-    // A switch would come with each I/O.
-    let args = [&args[..], &["--skew", "0", "--switch-us", "0"]].concat();
+    // A switch would come with each I/O, and a wait for the next millisecond.
+    let args = [&args[..], &["--skew", "0", "--switch-us", "0", "--readings", "none"]].concat();
     let found = json(&[&args[..], &["--mixes", mixes]].concat());
     assert_eq!((found["jobs"].as_u64(), found["left_out"].as_u64()), (Some(2), Some(1)));
     let number = |field: &str| found[field].as_f64().unwrap();
@@ -250,7 +250,7 @@ fn a_block_costs_a_switch_on_an_idle_cpu_too() {
 
 #[test]
 fn a_job_alone_takes_as_long_in_every_reading_of_its_messages() {
-    for reading in [&[][..], &[Reading::Burst], &[Reading::Interleave]] {
+    for reading in [&[][..], &[Reading::Burst]] {
         for (interface, size) in [(1.0, 2), (1.0, 8), (0.25, 8), (0.0, 8)] {
             let mut setup = reads("local", 8, 2, reading, 4);
             setup.readings.interface = interface;
@@ -291,15 +291,54 @@ fn a_burst_has_a_boosted_process_do_more_with_its_millisecond() {
 }
 
 #[test]
-fn clocks_rows_and_quanta_change_what_they_are_read_as() {
+fn an_idle_cpu_waits_for_its_millisecond() {
+    // One process whose reads end 10.25 ms after it was taken: 0.75 ms before the next millisecond.
+    let mix = Mix { compute: 0.5, io: 0.5, communication: 0.0 };
+    let end_s = |readings: &[Reading]| {
+        let mut setup = reads("local", 1, 1, readings, 1);
+        (setup.costs.latency_ns, setup.costs.switch_ns) = (10_250 * US, 0);
+        simulate(&setup, &[job(0, 1, S, mix)], 1).end_s
+    };
+    let (at_once, waits) = (end_s(&[]), end_s(&[Reading::Idle]));
+    assert!(close(at_once, 98.0 * 10.25e-3, 0.001) && close(waits, 98.0 * 11e-3, 0.002), "{at_once} {waits}");
+}
+
+#[test]
+fn a_process_that_a_boost_preempts_leaves_the_rest_of_a_millisecond_to_one_that_has_waited() {
+    let response_s = |readings: &[Reading]| skewed("pb", 5, readings, 1).response_s;
+    let (before, behind) = (response_s(&[]), response_s(&[Reading::Back]));
+    assert!(behind < 0.7 * before, "{behind} {before}");
+}
+
+#[test]
+fn clocks_change_what_they_are_read_as_and_the_gang_has_none() {
     let found = |preset: &str, readings: &[Reading]| skewed(preset, 5, readings, 1);
-    for (preset, reading) in [("pb", Reading::Clocks), ("pb", Reading::Rows), ("dcs", Reading::KeepQuantum)] {
-        assert!(found(preset, &[reading]) != found(preset, &[]), "{reading:?}");
-    }
-    // The gang has its rows and no clocks.
-    for reading in [Reading::Clocks, Reading::Rows, Reading::KeepQuantum, Reading::Front] {
+    assert!(found("pb", &[Reading::Clocks]) != found("pb", &[]));
+    for reading in [Reading::Back, Reading::Clocks, Reading::Front, Reading::Idle] {
         assert_eq!(found("gang", &[reading]), found("gang", &[]), "{reading:?}");
     }
+}
+
+/// The response with so many exchanges over that of the gang, with all else as in the paper's figures.
+fn over_the_gang(preset: &str, workload: &str, exchanges: u32) -> f64 {
+    let response_s = |preset: &str| {
+        let it = setup(preset, 32, 5);
+        let policy = policy_of(preset, &it.costs, 200 * US, 200 * MS).unwrap();
+        let readings = with_exchanges(Readings::CHOSEN, exchanges);
+        let workload = workload.parse().unwrap();
+        let jobs = Stream { workload, jobs: 60, execution_ns: 5e8, load: 0.7, nodes: 32 }.draw(1);
+        simulate(&Setup { policy, readings, skew: 0.2, warmup: 0.1, ..it }, &jobs, 1).response_s
+    };
+    response_s(preset) / response_s("gang")
+}
+
+#[test]
+fn no_number_of_exchanges_has_sy_behind_the_gang_on_wl4_and_sb_beside_it_on_wl5() {
+    // By Table 2 a process of WL5 waits twelve times as often as one of WL4, however many exchanges an iteration has.
+    let found =
+        [1, 2, 4].map(|exchanges| (over_the_gang("sy", "WL4", exchanges), over_the_gang("sb", "WL5", exchanges)));
+    assert!(found.iter().all(|&(sy, sb)| sy < 1.0 || sb > 1.5), "{found:?}");
+    assert!(found[0].0 > 1.0 && found[1].1 < 1.2, "{found:?}");
 }
 
 #[test]
@@ -307,7 +346,7 @@ fn the_program_reads_the_paper_as_its_figures_do() {
     let flags = ["--jobs", "5", "--execution-s", "0.05", "--runs", "1", "--nodes", "8", "--policy", "sy"];
     let with = |more: &[&str]| json(&[&flags[..], more].concat())["response_s"].as_f64().unwrap();
     let chosen = Readings::CHOSEN.to_string();
-    assert_eq!(with(&[]), with(&["--readings", &chosen, "--exchanges", "4", "--interface", "100"]));
+    assert_eq!(with(&[]), with(&["--readings", &chosen, "--exchanges", "2", "--interface", "100"]));
     for other in [["--readings", "none"], ["--exchanges", "1"], ["--interface", "0"]] {
         assert!(with(&other) != with(&[]), "{other:?}");
     }

@@ -26,9 +26,9 @@ const SCALE: Range<f64> = Range::new(1e-9, 1000.0, "a number");
 /// How Zhang 2000 is read.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ReadingArgs {
-    /// How Zhang is read, with commas, or none: block (each costs a switch), burst (all messages of an iteration are
-    /// sent first), clocks (of all nodes together), front (a process that comes there preempts), interleave (each
-    /// exchange has its computation), keep-quantum (in a boost), rows (for all jobs), yield-once (in a wait).
+    /// How Zhang is read, with commas, or none: back (there goes a process that is preempted), block (each costs a
+    /// switch), burst (all messages of an iteration are sent first), clocks (of all nodes together), front (a process
+    /// that comes there preempts), idle (a CPU that is waits for its millisecond), yield-once (in a wait).
     #[arg(long, value_name = "LIST", default_value_t = Readings::CHOSEN)]
     pub readings: Readings,
 

@@ -26,9 +26,7 @@ impl Cluster<'_> {
         if let Some(gate) = self.gates.get_mut(node) {
             gate.enters(slot, queue.now_ns());
         }
-        if it.mode == Mode::Idle {
-            self.next(node, queue);
-        }
+        self.may_take(node, queue);
     }
 
     /// A process that slept can go on.
@@ -43,12 +41,16 @@ impl Cluster<'_> {
             return;
         }
         it.local.wake(slot, false);
-        let idle = it.mode == Mode::Idle;
         if !self.gates.is_empty() {
             let waited = self.task(self.place_of(node, slot)).receives();
             self.gates[node].wakes(slot, waited, queue.now_ns());
         }
-        if idle {
+        self.may_take(node, queue);
+    }
+
+    /// A process has come to the queue: an idle CPU takes it, unless it is read to wait until its scheduler looks.
+    fn may_take(&mut self, node: usize, queue: &mut Queue<Event>) {
+        if self.cpus[node].node.mode == Mode::Idle && !self.setup.readings.has(Reading::Idle) {
             self.next(node, queue);
         }
     }
@@ -156,6 +158,10 @@ impl Cluster<'_> {
         }
         self.cpus[node].node.begin(slot, queue.now_ns());
         self.resume(node, slot, queue);
+        if let Some(slot) = self.running(node).filter(|_| self.cpus[node].looks_late) {
+            self.cpus[node].looks_late = false;
+            self.looks(node, slot, queue);
+        }
     }
 
     fn takes_turn(&mut self, node: usize, row: Option<u32>, same: bool, queue: &mut Queue<Event>) {

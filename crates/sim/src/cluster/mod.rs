@@ -23,7 +23,6 @@ use cosched_rules::intf::{self, cosched_policy};
 use cosched_rules::native;
 use cosched_rules::presets;
 use model::{Cluster, Job, LANES};
-use place::Rows;
 pub use readings::{Reading, Readings};
 use workload::JobSpec;
 
@@ -62,14 +61,6 @@ pub struct Setup {
 }
 
 impl Setup {
-    fn rows(&self) -> Rows {
-        match self.readings.has(Reading::Rows) {
-            _ if self.is_gang() => Rows::One,
-            true => Rows::OneIfFree,
-            false => Rows::Any,
-        }
-    }
-
     /// For how long a message keeps its sender's interface busy, in ns.
     fn interface_ns(&self) -> u64 {
         (self.costs.latency_ns as f64 * self.readings.interface).round() as u64

@@ -70,6 +70,8 @@ pub struct Cpu {
     pub seen: Option<u32>,
     /// When the last message that it has been given is out of its network interface, in ns.
     pub sent_ns: u64,
+    /// Its scheduler was to look while it switched, and does when that is over.
+    pub looks_late: bool,
 }
 
 /// All that there is.
@@ -101,10 +103,10 @@ impl<'a> Cluster<'a> {
     /// No job has come yet.
     pub fn new(setup: &'a Setup, specs: &[JobSpec], seed: u64) -> Self {
         let level = setup.level as usize;
-        let [keeps_quantum, front_preempts] = [Reading::KeepQuantum, Reading::Front].map(|it| setup.readings.has(it));
         let mut local = Feedback::new(level);
-        (local.keeps_quantum, local.front_preempts) = (keeps_quantum, front_preempts);
-        let cpu = Cpu { node: Node::new(local), seen: None, sent_ns: 0 };
+        [local.front_preempts, local.preempts_to_back] =
+            [Reading::Front, Reading::Back].map(|it| setup.readings.has(it));
+        let cpu = Cpu { node: Node::new(local), seen: None, sent_ns: 0, looks_late: false };
         let job =
             |spec: &JobSpec| Job { spec: *spec, places: Vec::new(), tasks_left: spec.size, began_ns: 0, done_ns: 0 };
         Cluster {
@@ -185,7 +187,7 @@ impl<'a> Cluster<'a> {
     fn admit(&mut self, queue: &mut Queue<Event>) {
         while let Some(&job) = self.waiting.front() {
             let size = self.jobs[job as usize].spec.size;
-            let Some(places) = self.slots.take(size, self.setup.rows()) else { return };
+            let Some(places) = self.slots.take(size, self.setup.is_gang()) else { return };
             self.waiting.pop_front();
             self.begin(job, places, queue);
         }

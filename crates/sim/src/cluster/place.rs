@@ -6,17 +6,6 @@
 //! goes to the nodes that have most of them free, and of equals to the first. Who does not fit waits, and all behind
 //! him (FCFS).
 
-/// In which rows a job may have its slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
-    /// All in the same one.
-    One,
-    /// The same, if there is a row with room for it; else any.
-    OneIfFree,
-    /// Any.
-    Any,
-}
-
 /// The slots of all nodes.
 #[derive(Clone, Debug)]
 pub struct Slots {
@@ -40,11 +29,10 @@ impl Slots {
         &self.taken[begin..begin + self.level as usize]
     }
 
-    /// Takes slots for a job of this size. Returns the slots' places, which are the node times the level plus the slot;
-    /// none, if it has to wait.
-    pub fn take(&mut self, size: u32, rows: Rows) -> Option<Vec<u32>> {
-        let one_row = if rows == Rows::Any { None } else { self.in_one_row(size) };
-        let places = if rows == Rows::One { one_row } else { one_row.or_else(|| self.anywhere(size)) }?;
+    /// Takes slots for a job of this size, in any row or all in the same one. Returns the slots' places, which are the
+    /// node times the level plus the slot; none, if it has to wait.
+    pub fn take(&mut self, size: u32, one_row: bool) -> Option<Vec<u32>> {
+        let places = if one_row { self.in_one_row(size) } else { self.anywhere(size) }?;
         places.iter().for_each(|&place| self.taken[place as usize] = true);
         Some(places)
     }
@@ -92,40 +80,28 @@ mod tests {
 
     #[test]
     fn a_gang_needs_one_row_and_others_do_not() {
-        for (rows, fits) in [(Rows::One, false), (Rows::Any, true)] {
-            let in_one_row = rows != Rows::Any;
+        for (in_one_row, fits) in [(true, false), (false, true)] {
             let mut slots = Slots::new(4, 2);
-            let first = slots.take(3, rows).unwrap();
+            let first = slots.take(3, in_one_row).unwrap();
             assert_eq!(first, [0, 2, 4]);
             // A row has one cell left, the other four; or each node has one slot and the last two.
-            let second = slots.take(3, rows).unwrap();
+            let second = slots.take(3, in_one_row).unwrap();
             assert_eq!(second, if in_one_row { [1, 3, 5] } else { [1, 3, 6] });
             assert_eq!(slots.rows(), [0, 1]);
-            assert_eq!(slots.take(2, rows).is_some(), fits);
-            assert!(slots.take(3, rows).is_none());
+            assert_eq!(slots.take(2, in_one_row).is_some(), fits);
+            assert!(slots.take(3, in_one_row).is_none());
             slots.give(&first);
-            assert!(slots.take(3, rows).is_some());
+            assert!(slots.take(3, in_one_row).is_some());
         }
-    }
-
-    #[test]
-    fn a_row_is_rather_taken_and_not_waited_for() {
-        let mut slots = Slots::new(2, 2);
-        assert_eq!(slots.take(1, Rows::Any), Some(vec![0]));
-        assert_eq!(slots.clone().take(2, Rows::Any), Some(vec![1, 2]));
-        assert_eq!(slots.take(2, Rows::OneIfFree), Some(vec![1, 3]));
-        slots.give(&[1]);
-        assert_eq!(slots.clone().take(2, Rows::One), None);
-        assert_eq!(slots.take(2, Rows::OneIfFree), Some(vec![1, 2]));
     }
 
     #[test]
     fn nodes_fill_up_evenly() {
         let mut slots = Slots::new(4, 3);
-        assert_eq!(slots.take(2, Rows::Any), Some(vec![0, 3]));
-        assert_eq!(slots.take(2, Rows::Any), Some(vec![6, 9]));
-        assert_eq!(slots.take(4, Rows::Any), Some(vec![1, 4, 7, 10]));
-        assert!(slots.take(5, Rows::Any).is_none());
+        assert_eq!(slots.take(2, false), Some(vec![0, 3]));
+        assert_eq!(slots.take(2, false), Some(vec![6, 9]));
+        assert_eq!(slots.take(4, false), Some(vec![1, 4, 7, 10]));
+        assert!(slots.take(5, false).is_none());
         assert_eq!(slots.rows(), [0, 1]);
     }
 }

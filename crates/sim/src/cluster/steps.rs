@@ -13,7 +13,7 @@ use cosched_rules::native;
 impl Cluster<'_> {
     /// The next iteration begins, if there is one.
     pub(super) fn begins_iteration(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
-        let place = self.place_of(node, slot);
+        let (place, skew) = (self.place_of(node, slot), self.setup.skew);
         let exchanges = self.setup.readings.exchanges;
         let task = self.task(place);
         if task.iterations_left == 0 {
@@ -22,17 +22,8 @@ impl Cluster<'_> {
             return self.leaves(place, queue);
         }
         (task.iterations_left, task.exchanges_left) = (task.iterations_left - 1, exchanges);
-        task.io_due = true;
-        self.begins_compute(node, slot, queue);
-    }
-
-    /// The computation of the iteration begins, or that before its next exchange.
-    fn begins_compute(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
-        let (place, skew) = (self.place_of(node, slot), self.setup.skew);
-        let parts = if self.setup.readings.has(Reading::Interleave) { self.setup.readings.exchanges } else { 1 };
-        let task = self.task(place);
         task.step = Step::Compute;
-        task.left_ns = task.skewed_ns(task.iteration.compute_ns / f64::from(parts), skew);
+        task.left_ns = task.skewed_ns(task.iteration.compute_ns, skew);
         self.useful_ns[0] += self.task(place).left_ns;
         self.computes(node, slot, queue);
     }
@@ -54,8 +45,7 @@ impl Cluster<'_> {
         if task.receives() {
             return self.spin_over(node, slot, queue);
         }
-        let io_due = std::mem::take(&mut task.io_due);
-        let io_ns = if io_due { task.skewed_ns(task.iteration.io_ns, skew) } else { 0 };
+        let io_ns = task.skewed_ns(task.iteration.io_ns, skew);
         if io_ns == 0 {
             return self.sends(node, slot, queue);
         }
@@ -117,11 +107,10 @@ impl Cluster<'_> {
         let place = self.place_of(node, slot);
         let task = self.task(place);
         let Some(side) = (side..task.neighbours.len()).find(|&side| task.neighbours[side].is_some()) else {
-            let (left, readings) = (task.exchanges_left, self.setup.readings);
+            let left = task.exchanges_left;
             return match left {
                 0 => self.begins_iteration(node, slot, queue),
-                _ if readings.has(Reading::Interleave) => self.begins_compute(node, slot, queue),
-                _ if readings.has(Reading::Burst) => self.begins_exchange(node, slot, queue),
+                _ if self.setup.readings.has(Reading::Burst) => self.begins_exchange(node, slot, queue),
                 _ => self.sends(node, slot, queue),
             };
         };

@@ -63,15 +63,10 @@ impl Iteration {
 /// iterations.
 fn messages_alone_ns(size: u32, setup: &Setup) -> f64 {
     let (latency_ns, interface_ns) = (setup.costs.latency_ns as f64, setup.interface_ns() as f64);
-    let readings = setup.readings;
     let (last_ns, busy_ns) =
         if size > 2 { (latency_ns + interface_ns / 2.0, 2.0 * interface_ns) } else { (latency_ns, interface_ns) };
-    let other_ns = match readings.has(Reading::Burst) {
-        true => busy_ns,
-        false if readings.has(Reading::Interleave) => last_ns,
-        false => last_ns.max(busy_ns),
-    };
-    f64::from(readings.exchanges - 1) * other_ns + last_ns
+    let other_ns = if setup.readings.has(Reading::Burst) { busy_ns } else { last_ns.max(busy_ns) };
+    f64::from(setup.readings.exchanges - 1) * other_ns + last_ns
 }
 
 /// A process, in a slot of its node.
@@ -91,8 +86,6 @@ pub struct Task {
     pub iterations_left: u32,
     /// How many exchanges are left of the present one, without the present one.
     pub exchanges_left: u32,
-    /// It has not done its I/O of the present iteration.
-    pub io_due: bool,
     /// Messages that have come from each neighbour, and that it has not received.
     pub pending: [u32; SIDES],
     /// When the first of them came, in ns.
@@ -120,7 +113,6 @@ impl Task {
             iteration,
             iterations_left: iteration.count,
             exchanges_left: 0,
-            io_due: false,
             pending: [0; SIDES],
             first_arrival_ns: 0,
             last_arrival_ns: 0,
@@ -185,12 +177,10 @@ mod tests {
         assert_eq!(of(1, TYPES[0], none, 1).count, 10_000);
         let j4 = of(2, TYPES[3], none, 1);
         assert!((j4.compute_ns - 1_800_000.0).abs() < 1e-3 && j4.count == 500, "{j4:?}");
-        // Four exchanges take 750 us, be they one after the other or in a burst, and 600 with computation between them.
+        // Four exchanges take 750 us, be they one after the other or in a burst.
         let coarse = of(8, TYPES[0], none, 4);
         assert_eq!(coarse, Iteration { compute_ns: 525_000.0, io_ns: 225_000.0, exchange_ns: 187_500, count: 667 });
         assert_eq!(of(8, TYPES[0], none.with(Reading::Burst), 4), coarse);
-        let apart = of(8, TYPES[0], none.with(Reading::Interleave), 4);
-        assert_eq!(apart, Iteration { compute_ns: 420_000.0, io_ns: 180_000.0, exchange_ns: 150_000, count: 833 });
         // An interface that is free at once has messages leave together.
         for (reading, latencies) in [(Reading::Burst, 1), (Reading::Block, 4)] {
             let free = of(8, TYPES[0], Readings { interface: 0.0, ..none.with(reading) }, 4);

@@ -3,9 +3,11 @@
 //! process does that yields, since it boosts by the same choice (2.4.2).
 //!
 //! The choice is that of `policies/boost_choice.h`. The round begins with the running process. If the choice falls on
-//! that process, nothing happens. A process that the clock boosts runs at once, whatever the level of the running
-//! process. A process that an interrupt or a yield boosts becomes the first of the highest level, and runs at once if
-//! the running process has a lower level.
+//! that process, it goes on, on the highest level. A process that the clock boosts runs at once, whatever the level of
+//! the running process. A process that an interrupt or a yield boosts becomes the first of the highest level, and runs
+//! at once if the running process has a lower level.
+//!
+//! A millisecond that begins during a switch is dealt with at the end of that.
 
 use super::model::{Cluster, Event, SECONDS, TICKS};
 use crate::engine::Queue;
@@ -23,7 +25,15 @@ impl Cluster<'_> {
             Mode::Running(slot) | Mode::Switching(slot) => Some(slot),
             Mode::Idle => None,
         };
-        let Some(slot) = self.running(node) else { return };
+        match self.cpus[node].node.mode {
+            Mode::Idle => self.next(node, queue),
+            Mode::Switching(_) => self.cpus[node].looks_late = true,
+            Mode::Running(slot) => self.looks(node, slot, queue),
+        }
+    }
+
+    /// Whether the running process goes on.
+    pub(super) fn looks(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         let boost_over = self.settle(node, queue.now_ns());
         let expired = self.cpus[node].node.local.tick(slot) || boost_over;
         let is_periodic = self.setup.policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
@@ -34,6 +44,9 @@ impl Cluster<'_> {
         } else {
             None
         };
+        if boosted == Some(slot) && self.gates.is_empty() {
+            self.cpus[node].node.local.boost(slot);
+        }
         let boosted = boosted.filter(|&boosted| boosted != slot && self.grants(node, boosted, queue.now_ns()));
         self.asks_again(node, queue.now_ns());
         if !expired && boosted.is_none() && !self.cpus[node].node.local.outranks(slot) {

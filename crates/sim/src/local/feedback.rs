@@ -30,8 +30,8 @@ pub struct Feedback {
     looks: bool,
     /// A task has come to the head of the highest level since the running one was picked.
     front_came: bool,
-    /// A boost gives no new quantum.
-    pub keeps_quantum: bool,
+    /// A task that is preempted goes behind its equals; else before them.
+    pub preempts_to_back: bool,
     /// A task that comes to the head of the highest level preempts a running one of that level too.
     pub front_preempts: bool,
 }
@@ -45,7 +45,7 @@ impl Feedback {
             queue: Levels::default(),
             looks: false,
             front_came: false,
-            keeps_quantum: false,
+            preempts_to_back: false,
             front_preempts: false,
         }
     }
@@ -72,13 +72,9 @@ impl Feedback {
         }
     }
 
-    /// Puts `slot`, which waits for the CPU, at the head of the highest level: what a boost does (2.4.3, 2.4.4).
+    /// Puts `slot` on the highest level, and at its head if it waits for the CPU: what a boost does (2.4.3, 2.4.4).
     pub fn boost(&mut self, slot: Slot) {
-        if self.keeps_quantum {
-            self.tasks[slot as usize].level = TOP;
-        } else {
-            self.set(slot, TOP);
-        }
+        self.set(slot, TOP);
         if self.queue.remove(slot) {
             self.queue.push_front(TOP, slot);
             self.front_came = true;
@@ -109,7 +105,12 @@ impl LocalScheduler for Feedback {
 
     fn preempt(&mut self, slot: Slot) {
         let first = if self.front_preempts && self.front_came { self.queue.pop() } else { None };
-        self.queue.push_front(self.tasks[slot as usize].level, slot);
+        let level = self.tasks[slot as usize].level;
+        if self.preempts_to_back {
+            self.queue.push_back(level, slot);
+        } else {
+            self.queue.push_front(level, slot);
+        }
         if let Some(first) = first {
             self.queue.push_front(self.tasks[first as usize].level, first);
         }
@@ -172,6 +173,19 @@ mod tests {
         assert!(!local.tick(0) && local.outranks(0));
         local.preempt(0);
         assert_eq!(local.pick(), Some(1));
+    }
+
+    #[test]
+    fn a_preempted_task_stays_before_its_equals_or_goes_behind_them() {
+        for (to_back, next) in [(false, 0), (true, 2)] {
+            let mut local = Feedback::new(3);
+            local.preempts_to_back = to_back;
+            (0..3).for_each(|slot| local.arrive(slot));
+            assert_eq!(local.pick(), Some(0));
+            local.preempt(0);
+            local.boost(1);
+            assert_eq!((local.pick(), local.pick()), (Some(1), Some(next)), "{to_back}");
+        }
     }
 
     #[test]
