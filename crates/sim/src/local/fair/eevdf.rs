@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn the_clock_makes_up_for_what_a_sleeper_was_ahead() {
         let mut local = asleep_after(3, 3 * MS);
-        assert_eq!(local.tasks[0].lag_ns, -2 * MS as i64);
+        // 1 came when two were there, and counts for more: 3 ms of 1 of 3.5 parts.
+        assert_eq!(local.tasks[0].lag_ns / 1000, -2142);
         local.charge(1, MS);
         local.wake(0, false);
         assert!((-1999..0).contains(&lag_us(&local, 0)), "{}", lag_us(&local, 0));
