@@ -125,8 +125,8 @@ bench-sim: build
 
 # Figures whose jobs become longer until the interval is narrow, those that are run once, one whose intervals are
 # wide, and the others. The demo as `make demo` measured it is in docs/measurements.
-until_narrow = $(addprefix dusseau-,2 3 4 6 10 13 readings)
-once = $(addprefix dusseau-,8 9 11 12)
+until_narrow = $(addprefix dusseau-,2 3 4 6 10 12 13 readings)
+once = $(addprefix dusseau-,8 9 11)
 others = $(addprefix thesis-3-,2 3 4 5) dusseau-5 $(addprefix arpaci-,3 4 5) $(addprefix zhang-,fig3 fig4 fig5 tab5)
 
 reproduction: build

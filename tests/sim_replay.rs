@@ -131,10 +131,12 @@ fn the_demo_is_replayed_nearly_as_it_was_measured() {
     let (gap, of_fairness) = (json["median_gap"].as_f64().unwrap(), json["median_fairness_gap"].as_f64().unwrap());
     assert!(gap <= 0.08 && of_fairness <= 0.03, "{json}");
     let far = |row: &&Value| row["gap"].as_f64().is_some_and(|gap| gap.abs() > 0.25);
-    // Slices of 20 ms of EEVDF, and two lotteries: what a spinning pair makes under it and under `local` is chance.
+    // Two lotteries, since what a spinning pair makes under EEVDF and under `local` is chance. And EEVDF with slices of
+    // 20 ms, of which single runs have a third to one and a half of the median.
     let known = |row: &Value| {
         let scheduler = row["scheduler"].as_str().unwrap();
-        scheduler.starts_with("eevdf+") || (row["scenario"] == "spin-4" && ["eevdf", "local"].contains(&scheduler))
+        let is_lottery = row["scenario"] == "spin-4" && (scheduler.starts_with("eevdf") || scheduler == "local");
+        is_lottery || (scheduler.starts_with("eevdf+") && row["gap"].as_f64().is_some_and(|gap| gap.abs() < 0.5))
     };
     for row in json["rows"].as_array().unwrap().iter().filter(far) {
         assert!(known(row), "{row}");

@@ -8,6 +8,7 @@
 mod eevdf;
 mod standing;
 
+use self::eevdf::Eevdf;
 use super::{LocalScheduler, Slot};
 use crate::policy::NOTHING;
 use cosched_rules::intf::{self, cosched_demand, cosched_order, cosched_place, cosched_policy};
@@ -22,15 +23,18 @@ pub const EFFECTIVE: u64 = (WEIGHT as u64) << intf::FAIR_WEIGHT_SHIFT;
 #[derive(Clone, Debug)]
 struct Task {
     place: cosched_place,
-    /// Where it stood when its slice began.
+    /// Where it stood when its slice began; under EEVDF, where it will stand at the end.
     key: u64,
     used_ns: u64,
     slice_ns: u64,
     woken: bool,
     parked: bool,
+    /// EEVDF: how far it was behind the clock when it fell asleep, in CPU time.
+    lag_ns: i64,
 }
 
-const NEW: Task = Task { place: native::NEW_PLACE, key: 0, used_ns: 0, slice_ns: 0, woken: false, parked: false };
+const NEW: Task =
+    Task { place: native::NEW_PLACE, key: 0, used_ns: 0, slice_ns: 0, woken: false, parked: false, lag_ns: 0 };
 
 impl Task {
     fn is_before(&self, other: &Task) -> bool {
@@ -46,7 +50,7 @@ pub struct Fair {
     policy: cosched_policy,
     tick_ns: u64,
     /// It is the kernel's own order (`fair/eevdf.rs`).
-    is_eevdf: bool,
+    eevdf: Option<Eevdf>,
     /// In the order of their keys, and of their coming among equals.
     queue: Vec<Slot>,
 }
@@ -55,7 +59,7 @@ impl Fair {
     /// Of a CPU with this many slots under `policy`.
     pub fn under(policy: &cosched_policy, slots: usize) -> Self {
         let (tasks, queue) = (vec![NEW; slots], Vec::with_capacity(slots));
-        Fair { tasks, order: native::NEW_ORDER, policy: *policy, tick_ns: TICK_NS, is_eevdf: false, queue }
+        Fair { tasks, order: native::NEW_ORDER, policy: *policy, tick_ns: TICK_NS, eevdf: None, queue }
     }
 
     /// Of a CPU with this many slots, and without a gate.
@@ -119,9 +123,9 @@ impl Fair {
     /// Whether `slot` was cut short, with enough left of its slice to be worth a switch.
     pub fn has_rest(&self, slot: Slot) -> bool {
         let task = &self.tasks[slot as usize];
-        match self.is_eevdf {
-            false => native::fair_has_rest(task.slice_ns, task.used_ns),
-            true => task.used_ns < task.slice_ns,
+        match self.eevdf {
+            None => native::fair_has_rest(task.slice_ns, task.used_ns),
+            Some(_) => task.used_ns < task.slice_ns,
         }
     }
 
@@ -185,12 +189,15 @@ impl Fair {
 
     /// A slice as long as is due, which begins where `slot` stands.
     fn begin_slice(&mut self, slot: Slot) {
-        let slice_ns = match self.is_eevdf {
-            false => native::fair_slice(self.policy.slice_ns, EFFECTIVE, self.order.weight),
-            true => self.policy.slice_ns,
+        let slice_ns = match self.eevdf {
+            None => native::fair_slice(self.policy.slice_ns, EFFECTIVE, self.order.weight),
+            Some(_) => self.policy.slice_ns,
         };
         let task = &mut self.tasks[slot as usize];
         (task.slice_ns, task.used_ns, task.key) = (slice_ns, 0, task.place.vtime);
+        if self.eevdf.is_some() {
+            self.sets_deadline(slot);
+        }
     }
 
     fn enqueue(&mut self, slot: Slot) {
@@ -211,20 +218,26 @@ impl LocalScheduler for Fair {
     }
 
     fn arrive(&mut self, slot: Slot) {
-        self.enter(slot, 0, 0);
+        match self.eevdf {
+            None => self.enter(slot, 0, 0),
+            Some(_) => self.enter_eevdf(slot),
+        }
         self.begin_slice(slot);
         self.enqueue(slot);
     }
 
     fn sleep(&mut self, slot: Slot) {
+        if self.eevdf.is_some() {
+            self.notes_lag(slot);
+        }
         native::fair_leave(&mut self.order, &mut self.tasks[slot as usize].place);
     }
 
     fn wake(&mut self, slot: Slot, urgent: bool) {
         let credit_ns = native::fair_credit(&self.policy, self.newcomers(), true);
-        match self.is_eevdf {
-            false => self.enter(slot, self.lead_ns(slot), credit_ns),
-            true => self.enter_eevdf(slot),
+        match self.eevdf {
+            None => self.enter(slot, self.lead_ns(slot), credit_ns),
+            Some(_) => self.enter_eevdf(slot),
         }
         self.tasks[slot as usize].woken = true;
         self.begin_slice(slot);
@@ -255,21 +268,27 @@ impl LocalScheduler for Fair {
         let task = &mut self.tasks[slot as usize];
         native::fair_charge(&mut self.order, &mut task.place, ran_ns);
         task.used_ns += ran_ns;
+        if self.eevdf.is_some() {
+            self.notes_load(ran_ns);
+        }
     }
 
     fn pick(&mut self) -> Option<Slot> {
         if self.queue.is_empty() {
             return None;
         }
-        let slot = self.queue.remove(if self.is_eevdf { self.first_eligible() } else { 0 });
+        let slot = match self.eevdf {
+            None => self.queue.remove(0),
+            Some(_) => self.pick_eevdf(),
+        };
         let task = &mut self.tasks[slot as usize];
         (task.woken, task.parked) = (false, false);
         Some(slot)
     }
 
     fn outranks(&self, running: Slot) -> bool {
-        if self.is_eevdf {
-            return self.outranks_eevdf(running);
+        if let Some(eevdf) = &self.eevdf {
+            return eevdf.interrupts || self.outranks_eevdf(running);
         }
         let Some(&first) = self.queue.first() else { return false };
         let (first, it) = (&self.tasks[first as usize], &self.tasks[running as usize]);
@@ -278,8 +297,8 @@ impl LocalScheduler for Fair {
     }
 
     fn tick(&mut self, running: Slot) -> bool {
-        if self.is_eevdf {
-            self.keeps_running();
+        if self.eevdf.is_some() {
+            self.looks_eevdf(running);
         }
         let task = &self.tasks[running as usize];
         // A tick ends what would be over within half of one.

@@ -28,7 +28,8 @@ const CONTINUOUS_ALONE_NS: f64 = 3e9;
 pub const FIRST_ALONE_NS: f64 = 1e9;
 /// And how many iterations they have at least.
 pub const FIRST_ITERATIONS: u32 = 500;
-/// Half the interval, and the change since they were half as long, are to be no more than this share of the mean.
+/// Half the interval, and the change since they were half as long, are to be no more than this share of the mean, but
+/// for figures that say otherwise.
 pub const NARROW: f64 = 0.02;
 /// What a CPU's time goes to, as Dusseau's Figure 2 has it.
 const PARTS: [&str; 5] = ["computing", "communicating", "synchronizing", "context-switching", "idling"];
@@ -191,7 +192,7 @@ fn lengthened(cell: &Cell, how: &How) -> Ran {
         let simulate = |run: u32| bsp::simulate(&setup, run_seed(how.seed, run), &mut |_, _| {});
         let outcomes = (0..how.runs).into_par_iter().map(simulate).collect();
         let ran = Ran { cell: cell.clone(), outcomes, iterations: Some(iterations) };
-        if iterations == most || is_narrow(ran.slowdown(), before) {
+        if iterations == most || is_narrow(ran.slowdown(), before, how.narrow) {
             return ran;
         }
         before = Some(ran.slowdown().mean);
@@ -200,8 +201,8 @@ fn lengthened(cell: &Cell, how: &How) -> Ran {
 }
 
 /// Whether runs agree with each other, and with those of jobs that were half as long.
-fn is_narrow(now: Estimate, before: Option<f64>) -> bool {
-    let within = |off: f64| off.abs() <= NARROW * now.mean;
+fn is_narrow(now: Estimate, before: Option<f64>, narrow: f64) -> bool {
+    let within = |off: f64| off.abs() <= narrow * now.mean;
     now.ci90.is_some_and(within) && before.is_some_and(|before| within(now.mean - before))
 }
 
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
 
     fn how(iterations: u32) -> How {
-        How { seed: 1, runs: 3, iterations, zhang: crate::cluster::Readings::NONE }
+        How { seed: 1, runs: 3, iterations, narrow: NARROW, zhang: crate::cluster::Readings::NONE }
     }
 
     fn cell(granularity_us: f64, how: &How) -> Cell {
@@ -286,6 +287,7 @@ mod tests {
     #[test]
     fn one_run_has_no_interval_and_a_first_length_nothing_before_it() {
         let estimate = |ci90| Estimate { mean: 1.0, ci90 };
+        let is_narrow = |now, before| is_narrow(now, before, 0.02);
         assert!(is_narrow(estimate(Some(0.02)), Some(0.985)));
         assert!(!is_narrow(estimate(Some(0.021)), Some(1.0)) && !is_narrow(estimate(Some(0.01)), Some(0.97)));
         assert!(!is_narrow(estimate(None), Some(1.0)) && !is_narrow(estimate(Some(0.01)), None));

@@ -69,6 +69,8 @@ pub struct How {
     pub runs: u32,
     /// At most so many iterations of each bulk-synchronous job.
     pub iterations: u32,
+    /// Of jobs that become longer: how narrow their intervals are to be, as a share of the mean.
+    pub narrow: f64,
     /// How Zhang is read.
     pub zhang: Readings,
 }
@@ -85,7 +87,7 @@ impl How {
              {:.0}% of the mean and the mean has moved by no more, or until they take 10 s alone or have {} iterations",
             cells::FIRST_ALONE_NS / 1e9,
             cells::FIRST_ITERATIONS,
-            cells::NARROW * 100.0,
+            self.narrow * 100.0,
             self.iterations
         ))
     }
@@ -109,8 +111,13 @@ fn axis(label: &str, log: bool) -> Axis {
 pub fn run(args: &PaperArgs) -> Result<ExitCode> {
     let known = FIGURES.map(|(name, _)| name);
     let asked = asked(&args.names, &known, &args.out, args.page.as_deref())?;
-    let how =
-        How { seed: args.runs.seed, runs: args.runs.runs, iterations: args.iterations, zhang: args.readings.all() };
+    let how = How {
+        seed: args.runs.seed,
+        runs: args.runs.runs,
+        iterations: args.iterations,
+        narrow: cells::NARROW,
+        zhang: args.readings.all(),
+    };
     for (_, make) in FIGURES.iter().filter(|(name, _)| asked.contains(name)) {
         let figure = make(&how);
         write(&figure, &args.out)?;
