@@ -26,7 +26,7 @@ costs() {
 start
 talk 30000 tcp4/spin
 compete
-for crowd in 10 100 10000; do
+for crowd in 10 100 1000 10000; do
 	exec 8< <(taskset -c 0 "$LOADS" threads $crowd)
 	crowd_pid=$!
 	read -r _ <&8
