@@ -1,6 +1,6 @@
 #!/bin/bash
-# A real-time task that takes a CPU takes no more than that: the task that ran there goes to a CPU that idles, and a task
-# that the real-time one wakes runs as soon as it would under EEVDF, ahead of the busy task that was interrupted.
+# A real-time task that takes a CPU takes no more than that. The task that ran there goes to a CPU that idles. A task
+# that the real-time one wakes runs nearly as soon as under EEVDF, ahead of the busy task that was interrupted.
 # Needs Linux 7.3: in 6.18 tasks that wait for a real-time one which never sleeps have nothing at all, this shell too
 . "$(dirname -- "$0")/../case.sh"
 

@@ -66,7 +66,7 @@ impl Fair {
         (cgroup / runnable.max(1) as f64) as u32
     }
 
-    /// `slot` has run for `ran_ns` among those that are runnable.
+    /// A task has run for `ran_ns`: so long the load was what is runnable now.
     pub(super) fn notes_load(&mut self, ran_ns: u64) {
         let runnable = self.runnable() as f64;
         if let Some(eevdf) = &mut self.eevdf {
@@ -74,9 +74,15 @@ impl Fair {
         }
     }
 
-    /// `slot` is about to fall asleep. The kernel's entity_lag() keeps no more than the longest slice and a tick.
+    /// How far from the clock a sleeping task stays at most, in ns of CPU time: the longest slice and a tick, as in the
+    /// kernel's entity_lag().
+    fn most_lag_ns(&self) -> i64 {
+        (self.policy.slice_ns + TICK_NS) as i64
+    }
+
+    /// `slot` is about to fall asleep.
     pub(super) fn notes_lag(&mut self, slot: Slot) {
-        let (lead, most_ns) = (self.lead_ns(slot), (self.policy.slice_ns + TICK_NS) as i64);
+        let (lead, most_ns) = (self.lead_ns(slot), self.most_lag_ns());
         let task = &mut self.tasks[slot as usize];
         task.lag_ns = (-lead * task.place.weight as i64 / i64::from(WEIGHT)).clamp(-most_ns, most_ns);
     }
@@ -85,7 +91,7 @@ impl Fair {
     /// counts itself (place_entity()).
     pub(super) fn enter_eevdf(&mut self, slot: Slot) {
         let (part, others) = (self.part(self.runnable() + 1), self.order.weight as i64);
-        let ahead = self.lead_ns(slot).clamp(0, (self.policy.slice_ns + TICK_NS) as i64);
+        let ahead = self.lead_ns(slot).clamp(0, self.most_lag_ns());
         let Task { place, lag_ns, .. } = &mut self.tasks[slot as usize];
         let lag = *lag_ns * i64::from(WEIGHT) / i64::from(part) * (others + i64::from(part)) / others.max(1);
         place.vtime = self.order.clock.wrapping_add_signed(if lag > 0 { -lag } else { ahead });
@@ -131,8 +137,9 @@ impl Fair {
         let (look_ns, is_ahead) = (self.tick_ns, self.lead_ns(running) > 0);
         let Some(eevdf) = &mut self.eevdf else { return };
         (eevdf.since_tick_ns, eevdf.since_kernel_ns) = (eevdf.since_tick_ns + look_ns, eevdf.since_kernel_ns + look_ns);
-        eevdf.interrupts = eevdf.since_kernel_ns >= KERNEL_THREAD_NS && is_ahead;
-        if eevdf.since_kernel_ns >= KERNEL_THREAD_NS {
+        let wakes = eevdf.since_kernel_ns >= KERNEL_THREAD_NS;
+        eevdf.interrupts = wakes && is_ahead;
+        if wakes {
             eevdf.since_kernel_ns = 0;
         }
         if eevdf.since_tick_ns >= TICK_NS {
