@@ -174,22 +174,21 @@ static struct beat_clock *beat_clock(void)
 /* The clock of a peer of the job @id was @ahead_ns ahead of TAI here. */
 static void follow_clock(u64 id, u64 ahead_ns)
 {
-	u64 tai_ns = bpf_ktime_get_tai_ns(), before_ns, after_ns;
+	u64 tai_ns = bpf_ktime_get_tai_ns(), by_ns, after_ns;
 	struct beat_clock *clock = beat_clock();
 
 	if (!clock || ahead_ns <= READ_ONCE(beat_ahead_ns))
 		return;
 	bpf_spin_lock(&clock->lock);
-	before_ns = clock->clock.ahead_ns;
-	beat_clock_hear(&clock->clock, current_policy(), tai_ns, tai_ns + ahead_ns);
+	by_ns = beat_clock_hear(&clock->clock, current_policy(), tai_ns, tai_ns + ahead_ns);
 	after_ns = clock->clock.ahead_ns;
 	WRITE_ONCE(beat_ahead_ns, after_ns);
 	bpf_spin_unlock(&clock->lock);
-	if (after_ns == before_ns)
+	if (!by_ns)
 		return;
 	count(COSCHED_COUNTER_clock_steps);
 	if (is_traced(COSCHED_EVENT_CLOCK))
-		trace_job(id, COSCHED_EVENT_CLOCK, after_ns - before_ns, 0, after_ns);
+		trace_job(id, COSCHED_EVENT_CLOCK, by_ns, 0, after_ns);
 }
 
 /* @turn begins: the clock goes back a little, on the first CPU to notice. */

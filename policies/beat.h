@@ -396,15 +396,17 @@ static inline void beat_clock_turn(struct cosched_beat_clock *clock, const struc
 /*
  * A peer that is believed has sent @heard_ns as its clock, to a CPU whose TAI is @tai_ns. One that is later is
  * followed, by whole turns at once and by small steps else, so that all come to the latest. How long the message took
- * makes it seem earlier, and never drives the clocks. Returns whether the clock was moved.
+ * makes it seem earlier, and never drives the clocks. Returns by how much the clock went forward, in ns.
  */
-static inline int beat_clock_hear(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns,
+static inline u64 beat_clock_hear(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns,
 				  u64 heard_ns)
 {
-	u64 turn_ns = gang_quantum_ns(policy), own_ns = beat_clock_ns(clock, tai_ns), by_ns, most_ns;
+	u64 turn_ns = gang_quantum_ns(policy), step_ns = turn_ns / BEAT_STEPS, own_ns, by_ns, most_ns;
 	u64 bound_ns = turn_ns > COSCHED_U64_MAX / BEAT_AHEAD_TURNS ? turn_ns : turn_ns * BEAT_AHEAD_TURNS;
-	u64 step_ns = turn_ns / BEAT_STEPS;
 
+	/* Messages may come before the first draw of the turn, and then go by the steps of this turn as well. */
+	beat_clock_turn(clock, policy, tai_ns);
+	own_ns = beat_clock_ns(clock, tai_ns);
 	if (heard_ns <= own_ns || clock->ahead_ns >= bound_ns)
 		return 0;
 	by_ns = heard_ns - own_ns;
@@ -418,7 +420,7 @@ static inline int beat_clock_hear(struct cosched_beat_clock *clock, const struct
 		clock->stepped_ns += by_ns;
 	}
 	clock->ahead_ns += by_ns;
-	return by_ns > 0;
+	return by_ns;
 }
 
 #endif

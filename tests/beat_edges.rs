@@ -238,15 +238,28 @@ fn a_clock_follows_later_ones_by_steps_or_whole_turns_up_to_the_bound() {
         (bound, 0, 9, 0),
         (bound + 1, 0, 9, 0),
     ] {
-        let mut clock = Clock { ahead_ns, stepped_ns, turn: 3 };
-        let moved = beat_clock_hear(&mut clock, &BEATS, now, now + ahead_ns + later_ns);
+        let turn = (now + ahead_ns) / S;
+        let mut clock = Clock { ahead_ns, stepped_ns, turn };
+        let moved_ns = beat_clock_hear(&mut clock, &BEATS, now, now + ahead_ns + later_ns);
         let stepped = if later_ns < S { stepped_ns + by_ns } else { stepped_ns };
         assert_eq!(
-            (moved, clock.ahead_ns, clock.stepped_ns, clock.turn),
-            (by_ns > 0, ahead_ns + by_ns, stepped, 3),
+            (moved_ns, clock.ahead_ns, clock.stepped_ns, clock.turn),
+            (by_ns, ahead_ns + by_ns, stepped, turn),
             "a peer is {later_ns} later, and the clock {ahead_ns} ahead after steps of {stepped_ns}"
         );
     }
+}
+
+/// Messages that come between the begin of a turn and its first draw do not add a step to those of the turn.
+#[test]
+fn a_clock_goes_by_the_steps_of_one_turn_whether_or_not_it_has_drawn() {
+    let (step, back) = (S / u64::from(BEAT_STEPS), S / u64::from(BEAT_LEAK));
+    let mut clock = Clock { ahead_ns: step, stepped_ns: 0, turn: 10 };
+    let begin = 11 * S - step;
+    assert_eq!(beat_clock_hear(&mut clock, &BEATS, begin, begin + S / 2), step);
+    assert_eq!((clock.ahead_ns, clock.stepped_ns, clock.turn), (2 * step - back, step, 11));
+    beat_clock_turn(&mut clock, &BEATS, begin + MS);
+    assert_eq!(beat_clock_hear(&mut clock, &BEATS, begin + 2 * MS, begin + 2 * MS + S / 2), 0);
 }
 
 #[test]
@@ -254,7 +267,7 @@ fn the_bound_of_a_clock_does_not_wrap_however_long_a_turn_is() {
     let longest_ns = u64::MAX / u64::from(BEAT_AHEAD_TURNS);
     for (quantum_ns, turns) in [(longest_ns, 3), (longest_ns + 1, 1)] {
         let mut clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 0 };
-        assert!(beat_clock_hear(&mut clock, &cosched_policy { quantum_ns, ..BEATS }, 0, 3 * quantum_ns));
+        beat_clock_hear(&mut clock, &cosched_policy { quantum_ns, ..BEATS }, 0, 3 * quantum_ns);
         assert_eq!(clock.ahead_ns, turns * quantum_ns, "a turn takes {quantum_ns} ns");
     }
 }

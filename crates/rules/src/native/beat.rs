@@ -165,8 +165,8 @@ pub fn beat_clock_turn(clock: &mut Clock, policy: &Policy, tai_ns: u64) {
     unsafe { intf::beat_clock_turn(clock, policy, tai_ns) }
 }
 
-/// A peer's clock shows `heard_ns`, and the own TAI is `tai_ns`. Returns whether the clock was moved.
-pub fn beat_clock_hear(clock: &mut Clock, policy: &Policy, tai_ns: u64, heard_ns: u64) -> bool {
+/// A peer's clock shows `heard_ns`, and the own TAI is `tai_ns`. Returns by how much the clock went forward, in ns.
+pub fn beat_clock_hear(clock: &mut Clock, policy: &Policy, tai_ns: u64, heard_ns: u64) -> u64 {
     // SAFETY: changes its first argument and reads the second.
-    unsafe { intf::beat_clock_hear(clock, policy, tai_ns, heard_ns) != 0 }
+    unsafe { intf::beat_clock_hear(clock, policy, tai_ns, heard_ns) }
 }

@@ -198,7 +198,8 @@ impl Shared<'_> {
         }
         let tai_ns = self.tai_ns(on, now_ns);
         native::beat_hear(&mut self.cpus[on].beat.jobs[job], policy, news);
-        if self.has(Piece::Clock) && native::beat_clock_hear(&mut self.cpus[on].beat.clock, policy, tai_ns, news.tai_ns)
+        if self.has(Piece::Clock)
+            && native::beat_clock_hear(&mut self.cpus[on].beat.clock, policy, tai_ns, news.tai_ns) > 0
         {
             self.beat_changes(on, queue);
         }
