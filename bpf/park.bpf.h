@@ -17,6 +17,11 @@
  * hook. So the CPU of a parked task reads its sockets too, once a tick at most, when it looks for work; of many parked
  * tasks it looks at a few at a time, in turn. And should a message come where no hook watches, the task looks again by
  * itself after the recheck time.
+ *
+ * With PREEMPT_RT a task may lose its CPU with a spin lock in its hands, say that of the socket where it looks for its
+ * message. If it is parked so, the sender waits for the lock, and no message comes. So the CPU of a parked task looks
+ * for such a waiter too, and has the task go on. The same holds for the kernel's mutexes there, and for the user's that
+ * hand priorities on everywhere.
  */
 #ifndef COSCHED_PARK_BPF_H
 #define COSCHED_PARK_BPF_H
@@ -44,8 +49,14 @@ static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 	return true;
 }
 
-/* Is @tctx, which waits in QUEUE_PARKED, to take its turn again? */
-static bool is_to_unpark(struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
+/* Does another task wait for a lock that @p holds? Of all locks only those that hand priorities on tell. */
+static bool is_waited_for(const struct task_struct *p)
+{
+	return bpf_core_field_exists(p->pi_waiters) && p->pi_waiters.rb_root.rb_node;
+}
+
+/* Is @p, which waits in QUEUE_PARKED, to take its turn again? */
+static bool is_to_unpark(const struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
 {
 	u32 phase = READ_ONCE(tctx->phase);
 
@@ -56,9 +67,11 @@ static bool is_to_unpark(struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 
 			     phase_message(phase, arrivals_demand(cctx) ? ANSWER_DENIED : ANSWER_NOT_ASKED));
 		return true;
 	}
-	if ((s64)(now - tctx->queued_at - current_policy()->recheck_ns) < 0)
-		return false;
-	count(COSCHED_COUNTER_rechecks);
+	if (!is_waited_for(p)) {
+		if ((s64)(now - tctx->queued_at - current_policy()->recheck_ns) < 0)
+			return false;
+		count(COSCHED_COUNTER_rechecks);
+	}
 	change_phase(tctx, phase, phase_calms(phase));
 	return true;
 }
@@ -88,7 +101,7 @@ __noinline int look_at_parked(s32 cpu, u64 now)
 
 		if (!tctx)
 			continue;
-		if (looks++ < MAX_LOOKS && is_to_unpark(tctx, cctx, now)) {
+		if (looks++ < MAX_LOOKS && is_to_unpark(p, tctx, cctx, now)) {
 			unpark(p, tctx, cctx, cpu);
 			continue;
 		}
