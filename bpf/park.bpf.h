@@ -55,6 +55,12 @@ static bool is_waited_for(const struct task_struct *p)
 	return bpf_core_field_exists(p->pi_waiters) && p->pi_waiters.rb_root.rb_node;
 }
 
+/* Has @p a signal to see to? Its own flag says so too, in a place that depends on the architecture (waits.bpf.h). */
+static bool is_signalled(const struct task_struct *p)
+{
+	return (p->pending.signal.sig[0] | p->signal->shared_pending.signal.sig[0]) & ~p->blocked.sig[0];
+}
+
 /* Is @p, which waits in QUEUE_PARKED, to take its turn again? */
 static bool is_to_unpark(const struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx, u64 now)
 {
@@ -67,7 +73,7 @@ static bool is_to_unpark(const struct task_struct *p, struct task_ctx *tctx, con
 			     phase_message(phase, arrivals_demand(cctx) ? ANSWER_DENIED : ANSWER_NOT_ASKED));
 		return true;
 	}
-	if (!is_waited_for(p)) {
+	if (!is_waited_for(p) && !is_signalled(p)) {
 		if ((s64)(now - tctx->queued_at - current_policy()->recheck_ns) < 0)
 			return false;
 		count(COSCHED_COUNTER_rechecks);
