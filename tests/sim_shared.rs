@@ -126,6 +126,16 @@ fn a_parked_task_preempts_when_its_message_comes() {
 }
 
 #[test]
+fn a_parked_task_preempts_though_a_gate_denies_it_a_boost() {
+    // Both gates deny most demands, and what is left to the pair is the fair order.
+    for preset in ["dcs-sb+target_fairness=0.5", "dcs-sb+gate=rate+rate_exponent=-3"] {
+        let setup = pair(preset, Receiver::Spin, (1, 4));
+        let (found, share) = (mean(&setup, rate), mean(&setup, fairness));
+        assert!(found > 0.6 * 1e6 / 90.0 / 5.0 && share > 0.95, "{preset}: {found}, F {share}");
+    }
+}
+
+#[test]
 fn eevdf_leaves_a_pair_that_sleeps_at_half_of_its_share() {
     // In the kernel F is 0.47 to 0.49 beside 1 to 8 competitors. The model has 0.46, by these costs.
     let of = |receiver| Setup { is_eevdf: true, tick_ns: MS / 10, ..pair("local+slice_us=1400", receiver, (1, 4)) };

@@ -123,6 +123,11 @@ impl<S: LocalScheduler> Node<S> {
         self.set_timer(now_ns + switch_ns)
     }
 
+    /// Whose context is loaded: that of the task that runs, or ran last.
+    pub fn loaded(&self) -> Option<Slot> {
+        self.loaded
+    }
+
     /// The task that it was switched to last is there no more.
     pub fn loaded_goes(&mut self) {
         self.loaded = None;

@@ -127,6 +127,12 @@ pub fn beat_may_lead(policy: &Policy, surplus_ns: i64) -> bool {
     unsafe { intf::beat_may_lead(policy, surplus_ns) != 0 }
 }
 
+/// May a message have its receiver run, which is so much ahead of its share, in a turn that no job has won?
+pub fn beat_may_demand(surplus_ns: i64) -> bool {
+    // SAFETY: a pure function of a number.
+    unsafe { intf::beat_may_demand(surplus_ns) != 0 }
+}
+
 /// A message of the job has come without news.
 pub fn beat_hear_nothing(job: &mut Job) {
     // SAFETY: changes its argument.

@@ -17,10 +17,8 @@ pub struct Beat {
     pub(super) clock: cosched_beat_clock,
     /// By number. A job that has gone is as it was last.
     pub(super) jobs: Vec<cosched_beat_job>,
-    /// How early each is in this turn, by number.
-    pub(super) ranks: Vec<u64>,
-    /// A job has won it.
-    pub(super) won: bool,
+    /// Which has won this turn.
+    pub(super) winner: Option<usize>,
     /// Which job holds the CPU.
     pub(super) hold: cosched_beat_hold,
     /// The turn that was drawn last.
@@ -36,8 +34,7 @@ impl Beat {
         Beat {
             clock: native::NEW_BEAT_CLOCK,
             jobs: names.iter().map(job).collect(),
-            ranks: vec![native::BEAT_REST_RANK; names.len()],
-            won: false,
+            winner: None,
             hold: native::NEW_BEAT_HOLD,
             turn: None,
             ends_ns: 0,

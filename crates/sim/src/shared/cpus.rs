@@ -118,7 +118,7 @@ impl Shared<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::engine::{Model, NEVER_NS, Queue};
     use crate::shared::messages::Messages;
@@ -133,7 +133,8 @@ mod tests {
     const US: u64 = 1_000;
     const MS: u64 = 1_000_000;
 
-    fn setup(preset: &str, program: Program, cpus: u32, competitors: u32) -> Setup {
+    /// Two jobs and some competitors on two nodes.
+    pub fn setup(preset: &str, program: Program, cpus: u32, competitors: u32) -> Setup {
         let costs = NodeCosts { latency_us: 5.0, overhead_us: 20.0, switch_us: 60.0 };
         Setup {
             nodes: 2,

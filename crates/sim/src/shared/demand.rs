@@ -6,6 +6,7 @@ use super::beat::is_beat;
 use super::is_gang;
 use super::model::{Event, Shared};
 use super::task::{Boost, Park, Wait};
+use super::uneven::Piece;
 use crate::engine::Queue;
 use crate::local::{EFFECTIVE, LocalScheduler};
 use crate::node::Mode;
@@ -13,9 +14,15 @@ use cosched_rules::intf::{self, FAIR_LEAST_SLICE_NS, cosched_beat_news, cosched_
 use cosched_rules::native;
 
 impl Shared<'_> {
-    /// Whether the arrival of a message is a demand by itself.
+    /// Whether the arrival of a message is a demand by itself. Under beat it is in a turn that no job has won.
     pub(super) fn arrivals_demand(&self, on: usize) -> bool {
-        self.policy(on).arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND
+        match self.policy(on).arrival {
+            intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND => true,
+            intf::cosched_arrival_COSCHED_ARRIVAL_BEAT => {
+                self.has(Piece::Demand) && self.cpus[on].beat.winner.is_none()
+            }
+            _ => false,
+        }
     }
 
     /// A message comes.
@@ -82,10 +89,11 @@ impl Shared<'_> {
         if is_demand && self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
             return self.reschedule(on, queue);
         }
-        let parked = self.task(on, slot).park == Park::Parked;
-        self.cpus[on].unpark |= parked;
-        if parked || is_beat(self.policy(on)) {
+        if self.task(on, slot).park == Park::Parked {
+            self.cpus[on].unpark = true;
             self.makes_way(on, slot, queue);
+        } else if is_beat(self.policy(on)) && self.beat_preempts(on, slot, queue.now_ns()) == Some(true) {
+            self.reschedule(on, queue);
         }
     }
 
@@ -104,16 +112,13 @@ impl Shared<'_> {
     fn makes_way(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
         let (policy, now_ns) = (self.policy(on), queue.now_ns());
         self.settle(on, now_ns);
-        // A known difference: in the kernel a parked task whose demand the gate has denied is unparked too, and may
-        // preempt. Here it waits for the next dispatch. docs/scale.md was made so, and `make scale` would change it.
-        if !self.arrivals_demand(on) {
-            self.unparks(on, now_ns);
-        }
-        if is_beat(policy) {
-            if self.beat_preempts(on, slot, now_ns) {
-                self.reschedule(on, queue);
-            }
-            return;
+        self.unparks(on, now_ns);
+        if is_beat(policy)
+            && let Some(preempts) = self.beat_preempts(on, slot, now_ns)
+        {
+            return if preempts {
+                self.reschedule(on, queue)
+            };
         }
         let Some(running) = self.running(on) else { return };
         let rows = is_gang(policy) && self.has_turn(on, slot, now_ns) && !self.has_turn(on, running, now_ns);
@@ -126,15 +131,18 @@ impl Shared<'_> {
     pub(super) fn asks(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
         self.settle(on, now_ns);
         let (policy, demand) = (self.policy(on), self.describe(on, slot, now_ns));
-        let place = self.place_of(on, slot);
+        let (place, beats, demands) = (self.place_of(on, slot), is_beat(policy), self.arrivals_demand(on));
+        let may = native::grants(native::decide(policy, &demand))
+            && (!beats || native::beat_may_demand(self.surplus_ns(on, slot)));
+        let rest_ns = if beats { self.beat_rest_ns(on, now_ns) } else { native::slice(policy, &demand) };
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
-        let granted = native::grants(native::decide(policy, &demand)) && cpu.loan.starving == 0;
+        let granted = may && cpu.loan.starving == 0;
         task.denied = !granted;
-        cpu.demand |= granted || policy.arrival == intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND;
+        cpu.demand |= granted || demands;
         if !granted {
             return false;
         }
-        let mut slice_ns = native::slice(policy, &demand);
+        let mut slice_ns = rest_ns;
         if policy.residual_slice != 0 && task.message_slice_ns > 0 {
             slice_ns = slice_ns.min(task.message_slice_ns);
         }
@@ -184,6 +192,7 @@ impl Shared<'_> {
             return false;
         }
         let (mut taken, mut more, demands) = (None, false, self.arrivals_demand(on));
+        let last = self.cpus[on].node.loaded();
         for index in 0..self.cpus[on].node.local.queue().len() {
             let slot = self.cpus[on].node.local.queue()[index];
             let task = self.task(on, slot);
@@ -191,7 +200,10 @@ impl Shared<'_> {
             if boost == Boost::None && !(demands && task.denied) {
                 continue;
             }
-            if taken.is_none() && (boost != Boost::None || (waits && self.asks(on, slot, now_ns))) {
+            // What is left of a boost comes when the task that cut it is done.
+            let is_cut = boost == Boost::Resumed && last == Some(slot);
+            let boosted = boost != Boost::None && !is_cut;
+            if taken.is_none() && (boosted || (!is_cut && waits && self.asks(on, slot, now_ns))) {
                 taken = Some(slot);
             } else {
                 more = true;
@@ -225,5 +237,74 @@ impl Shared<'_> {
         let all = itself.then_some(running).into_iter().chain(queued).map(candidate);
         let Some(slot) = native::choose(choice, all).filter(|&slot| slot != running) else { return false };
         self.task(on, slot).boost == Boost::None && self.asks(on, slot, now_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Model;
+    use crate::shared::Setup;
+    use crate::shared::cpus::tests::setup;
+    use crate::shared::model::LANES;
+    use crate::shared::program::{Pattern, Program, Receiver};
+
+    const MS: u64 = 1_000_000;
+
+    /// A boost that a gate has granted.
+    struct Grant {
+        on: usize,
+        slot: u32,
+        now_ns: u64,
+        /// Which task ran because of another boost, and when that was granted.
+        cut: Option<(u32, u64)>,
+    }
+
+    /// Has the model look at each boost that two jobs and a competitor on two nodes are granted.
+    fn each_grant(preset: &str, mut look: impl FnMut(&Shared<'_>, &Grant)) {
+        let program = Program { pattern: Pattern::Ring, receiver: Receiver::Spin, grain_ns: MS, imbalance_ns: MS };
+        let setup = Setup { length_ns: 8000 * MS, ..setup(preset, program, 1, 1) };
+        let setup = Setup { ranks: 1, ..setup };
+        let (mut queue, mut model) = (Queue::new(LANES), Shared::new(&setup, 1));
+        model.start(&mut queue);
+        while !model.is_over() {
+            let event = queue.pop().unwrap();
+            let boosted_ns: Vec<u64> = model.tasks.iter().map(|task| task.last_boost_ns).collect();
+            let runs = |on: usize| model.running(on).filter(|&slot| model.tasks[model.place_of(on, slot)].boosted);
+            let ran: Vec<Option<u32>> = (0..model.cpus.len()).map(runs).collect();
+            model.handle(event, &mut queue);
+            for place in (0..model.tasks.len()).filter(|&place| model.tasks[place].last_boost_ns != boosted_ns[place]) {
+                let (on, slot) = (model.cpu_of(place as u32), place as u32 % model.slots);
+                let cut = ran[on].filter(|&other| other != slot);
+                let cut = cut.map(|other| (other, boosted_ns[model.place_of(on, other)]));
+                look(&model, &Grant { on, slot, now_ns: queue.now_ns(), cut });
+            }
+        }
+    }
+
+    #[test]
+    fn under_beat_those_behind_their_share_have_demands_in_turns_that_no_job_has_won() {
+        let mut grants = 0;
+        each_grant("beat", |model, grant| {
+            let surplus_ns = model.surplus_ns(grant.on, grant.slot);
+            assert!(model.cpus[grant.on].beat.winner.is_none() && surplus_ns < 0, "{surplus_ns} at {}", grant.now_ns);
+            let left_ns = model.beat_rest_ns(grant.on, grant.now_ns).max(u64::from(FAIR_LEAST_SLICE_NS));
+            assert_eq!(model.tasks[model.place_of(grant.on, grant.slot)].granted_ns, left_ns);
+            grants += 1;
+        });
+        assert!(grants > 20, "{grants} grants");
+    }
+
+    #[test]
+    fn what_is_left_of_a_boost_waits_for_the_one_that_cut_it() {
+        let mut cuts = 0;
+        each_grant("dcs-sb", |model, grant| {
+            let Some((cut, boosted_ns)) = grant.cut else { return };
+            let goes_on = model.running(grant.on) == Some(cut);
+            let asked_again = model.tasks[model.place_of(grant.on, cut)].last_boost_ns != boosted_ns;
+            assert!(!goes_on || asked_again, "the boost of {} cuts none at {}", grant.slot, grant.now_ns);
+            cuts += u32::from(!goes_on);
+        });
+        assert!(cuts > 20, "{cuts} cuts");
     }
 }

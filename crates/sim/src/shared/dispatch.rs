@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Which task has the CPU: what `bpf/switch.bpf.h`, `bpf/dispatch.bpf.h` and `bpf/enqueue.bpf.h` do together.
 
+use super::beat::is_beat;
 use super::is_gang;
 use super::model::{Cpu, Event, SWITCHES, Shared};
 use super::task::{Boost, Park, Spends, Wait};
@@ -25,12 +26,15 @@ impl Shared<'_> {
         native::account_advance(&mut cpu.shares, cpu.node.local.weight(), now_ns);
     }
 
-    /// Notes for the gate what `slot` has run and what its fair share was.
+    /// Notes for the gate, and for turns by draw, what `slot` has run and what its fair share was.
     pub(super) fn notes(&mut self, on: usize, slot: u32, now_ns: u64, cpu_ns: u64, fair_ns: u64) {
         let (place, policy) = (self.place_of(on, slot), self.policy(on));
         let task = &mut self.tasks[place];
         if task.talks && policy.gate == intf::cosched_gate_COSCHED_GATE_AUTO {
             native::window_add(&mut task.window, policy, now_ns, cpu_ns, fair_ns);
+        }
+        if task.talks && is_beat(policy) {
+            task.ahead_ns = native::beat_charge(task.ahead_ns, policy, cpu_ns, fair_ns);
         }
     }
 
@@ -126,8 +130,9 @@ impl Shared<'_> {
     pub(super) fn dispatch(&mut self, on: usize, queue: &mut Queue<Event>) {
         let now_ns = queue.now_ns();
         self.unparks(on, now_ns);
-        if !self.takes_boosted(on, now_ns) && !self.takes_row(on, now_ns) && !self.takes_beat(on, now_ns) {
+        if !self.takes_row(on, now_ns) && !self.takes_turn(on, true, now_ns) && !self.takes_boosted(on, now_ns) {
             self.pulls(on, now_ns);
+            self.takes_turn(on, false, now_ns);
         }
         self.takes_from_others(on, now_ns);
         let costs = self.setup.costs;

@@ -89,7 +89,7 @@ impl Shared<'_> {
         (task.wait, task.boost, task.boosted, task.park) = (Wait::Sleeps, Boost::None, false, Park::None);
         (task.step, task.left_ns, task.unread, task.owes, task.asked_ns) = (Step::Compute, 0, 0, false, None);
         task.silent = 0;
-        (task.denied, task.first_arrival_ns) = (false, 0);
+        (task.denied, task.first_arrival_ns, task.ahead_ns) = (false, 0, 0);
         task.pending.fill(0);
         task.spends(Spends::Away, now_ns);
         if ran {

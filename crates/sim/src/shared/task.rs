@@ -144,6 +144,8 @@ pub struct Task {
     pub share_seen: u64,
     /// For the gate `auto`.
     pub window: cosched_window,
+    /// By how much it is ahead of its share, for turns by draw, in ns.
+    pub ahead_ns: i64,
     /// What its waits have taught.
     pub history: cosched_wait_history,
     /// From whom it has heard, if these are asked for ahead.
@@ -200,6 +202,7 @@ impl Task {
             park: Park::None,
             share_seen: 0,
             window: cosched_window { cpu_ns: 0, fair_ns: 0, stepped_ns: 0 },
+            ahead_ns: 0,
             history: NEW_HISTORY,
             correspondents: Vec::new(),
             iterations: 0,

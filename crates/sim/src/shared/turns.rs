@@ -12,7 +12,7 @@ use super::model::{Event, Shared};
 use super::task::Park;
 use super::uneven::Piece;
 use crate::engine::Queue;
-use crate::local::WEIGHT;
+use crate::local::{EFFECTIVE, WEIGHT};
 use crate::node::Mode;
 use cosched_rules::intf::{cosched_beat_job, cosched_beat_news};
 use cosched_rules::native;
@@ -24,7 +24,7 @@ impl Shared<'_> {
         cpu.tai_ns + now_ns + (now_ns as f64 * cpu.drift_ppm / 1e6) as u64
     }
 
-    fn has(&self, piece: Piece) -> bool {
+    pub(super) fn has(&self, piece: Piece) -> bool {
         !self.setup.uneven.without.contains(&piece)
     }
 
@@ -46,7 +46,8 @@ impl Shared<'_> {
         queue.at(self.cpus[on].beat.ends_ns, Event::Turn { cpu: on as u32 });
     }
 
-    fn beat_rest_ns(&self, on: usize, now_ns: u64) -> u64 {
+    /// What is left of the turn, in ns.
+    pub(super) fn beat_rest_ns(&self, on: usize, now_ns: u64) -> u64 {
         native::gang_rest_ns(self.policy(on), self.beat_clock_ns(on, now_ns)).max(1)
     }
 
@@ -94,7 +95,7 @@ impl Shared<'_> {
         true
     }
 
-    /// Draws the order in which jobs go in this turn.
+    /// Draws which job has this turn.
     fn beat_draws(&self, on: usize, turn: u64, period: u64, beat: &mut Beat) {
         let (node, policy, jobs) = (self.node_of(on), self.policy(on), self.setup.jobs);
         let (mut weights, mut leads, mut after) = (vec![0u64; jobs as usize], vec![0i64; jobs as usize], 0);
@@ -111,7 +112,8 @@ impl Shared<'_> {
         }
         let mut order: Vec<usize> = (0..jobs as usize).filter(|&job| weights[job] > 0).collect();
         order.sort_by(|&a, &b| self.beat_order(&beat.jobs[a], &beat.jobs[b]));
-        beat.won = false;
+        let mut won = false;
+        beat.winner = None;
         for job in order {
             after -= weights[job];
             let here = native::beat_theta(weights[job], after);
@@ -120,7 +122,9 @@ impl Shared<'_> {
             if !self.has(Piece::Share) {
                 it.theta = here;
             }
-            beat.ranks[job] = native::beat_rank(policy, it, turn, leads[job], &mut beat.won);
+            if native::beat_rank(policy, it, turn, leads[job], &mut won) == 0 {
+                beat.winner = Some(job);
+            }
         }
     }
 
@@ -131,37 +135,58 @@ impl Shared<'_> {
         native::beat_is_before(b, a).cmp(&native::beat_is_before(a, b))
     }
 
-    /// How early `slot` is in this turn: 0 is the first. All are alike in one that nobody has won.
-    fn beat_rank(&self, on: usize, slot: u32, now_ns: u64) -> u64 {
-        let (beat, job) = (&self.cpus[on].beat, self.setup.who_is(self.node_of(on), slot).0 as usize);
-        let drawn = if beat.won { beat.ranks.get(job).copied() } else { None };
-        // No job has the name of one that competes.
-        let name = beat.jobs.get(job).map_or(0, |job| job.name);
-        native::beat_rank_held(&beat.hold, name, drawn.unwrap_or(native::BEAT_REST_RANK), now_ns)
+    /// By how much `slot` is ahead of its share, up to where the clock of shares was brought.
+    pub(super) fn surplus_ns(&self, on: usize, slot: u32) -> i64 {
+        let (cpu, task) = (&self.cpus[on], &self.tasks[self.place_of(on, slot)]);
+        task.ahead_ns.saturating_sub_unsigned(native::account_share(cpu.shares.ns - task.share_seen, EFFECTIVE))
     }
 
-    /// Puts first who comes first in this turn and is not parked, for the rest of it. False: this is not the rule here.
-    pub(super) fn takes_beat(&mut self, on: usize, now_ns: u64) -> bool {
+    /// How early `slot` is in this turn: 0 if it goes first, and alike for all others.
+    fn beat_rank(&self, on: usize, slot: u32, now_ns: u64) -> u64 {
+        let job = self.setup.who_is(self.node_of(on), slot).0 as usize;
+        let has_won = self.cpus[on].beat.winner == Some(job);
+        let leads = has_won && native::beat_may_lead(self.policy(on), self.surplus_ns(on, slot));
+        let beat = &self.cpus[on].beat;
+        // No job has the name of one that competes.
+        let name = beat.jobs.get(job).map_or(0, |job| job.name);
+        native::beat_rank_held(&beat.hold, name, if leads { 0 } else { native::BEAT_REST_RANK }, now_ns)
+    }
+
+    /// Puts first, for the rest of this turn, the first in the fair order that is not parked; with `leads` only a task
+    /// that goes before others in this turn. False: nobody is put first.
+    pub(super) fn takes_turn(&mut self, on: usize, leads: bool, now_ns: u64) -> bool {
         if !is_beat(self.policy(on)) {
             return false;
         }
         self.beat_turns(on, now_ns);
+        Self::advance_shares(&mut self.cpus[on], now_ns);
         let rest_ns = self.beat_rest_ns(on, now_ns);
         let queue = self.cpus[on].node.local.queue().iter().copied();
         let waits = queue.filter(|&slot| self.tasks[self.place_of(on, slot)].park != Park::Parked);
+        let ranks = waits.map(|slot| (self.beat_rank(on, slot, now_ns), slot));
         // Of equals the first in the fair order.
-        if let Some(slot) = waits.min_by_key(|&slot| self.beat_rank(on, slot, now_ns)) {
-            self.cpus[on].node.local.boost(slot, Some(rest_ns));
+        match ranks.min_by_key(|&(rank, _)| rank) {
+            Some((rank, slot)) if !leads || rank < native::BEAT_REST_RANK => {
+                self.cpus[on].node.local.boost(slot, Some(rest_ns));
+                true
+            }
+            _ => false,
         }
-        true
     }
 
-    /// Whether `slot`, which has a message, is to run instead of the task that runs or is switched to.
-    pub(super) fn beat_preempts(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
-        let (Mode::Running(other) | Mode::Switching(other)) = self.cpus[on].node.mode else { return false };
-        self.has(Piece::Demand)
-            && (self.beat_follows(on, slot, other, now_ns)
-                || self.beat_rank(on, slot, now_ns) < self.beat_rank(on, other, now_ns))
+    /// Whether `slot`, which has a message, is to run instead of the task that runs or is switched to. None: the fair
+    /// order says that.
+    pub(super) fn beat_preempts(&mut self, on: usize, slot: u32, now_ns: u64) -> Option<bool> {
+        let (Mode::Running(other) | Mode::Switching(other)) = self.cpus[on].node.mode else { return Some(false) };
+        if !self.has(Piece::Demand) {
+            return Some(false);
+        }
+        if self.beat_follows(on, slot, other, now_ns) {
+            return Some(true);
+        }
+        Self::advance_shares(&mut self.cpus[on], now_ns);
+        let (rank, of_other) = (self.beat_rank(on, slot, now_ns), self.beat_rank(on, other, now_ns));
+        (rank != of_other).then_some(rank < of_other)
     }
 
     /// Whether `slot` takes the CPU from `other` because its job is astray.
