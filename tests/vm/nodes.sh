@@ -86,7 +86,7 @@ compete() {
 # many tasks want a CPU. A path is that of another sched_ext scheduler, and PRESET+FLAG=VALUE is a preset with a flag of "run".
 contend() {
 	local key=/run/cluster-key
-	local flags wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key "$key")
+	local flags rows=() wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key "$key")
 	everywhere "[ -e $key ] || { umask 077; echo 0123456789abcdef0123456789abcdef >$key; }
 		[ -e $tmp/slice ] || cat $slice >$tmp/slice; cat $tmp/slice >$slice"
 	jobs=(a b) hogs=$competitors
@@ -97,7 +97,12 @@ contend() {
 		*/*) schedule_by "$1" ;;
 		wire) schedule --policy dcs-sb "${wire[@]}" ;;
 		prefetch) schedule --policy dcs-sb "${wire[@]}" --prefetch 4 ;;
-		*) read -ra flags <<<"$(sed 's/+/ --/g; s/=/ /g' <<<"$1")"; schedule --policy "${flags[@]}" ;;
+		*)
+			read -ra flags <<<"$(sed 's/+/ --/g; s/=/ /g' <<<"$1")"
+			# Each job has a row.
+			[[ ${flags[0]} != gang ]] || read -ra rows <<<"--rows $((2 + hogs)) --gang-row /a=0 --gang-row /b=1 $(
+				seq --format='--gang-row /hog%g' "$hogs" | awk '{ print $0 "=" NR + 1 }' | xargs)"
+			schedule --policy "${flags[@]}" "${rows[@]}" ;;
 	esac
 	wanting=$((${#jobs[@]} + hogs))
 }
