@@ -101,15 +101,6 @@ quiet() {
 	cat "$tmp/messages"
 }
 
-# in_group NAME COMMAND...: run it in the cgroup of that name
-in_group() {
-	local group=/sys/fs/cgroup/$1
-	shift
-	mkdir -p "$group"
-	echo "$BASHPID" >"$group/cgroup.procs"
-	exec "$@"
-}
-
 # ran PID...: sets the array times to the CPU time of each in us. No process is
 # started, which could take long enough to spoil a comparison.
 ran() {

@@ -28,6 +28,18 @@ eventually() {
 	done
 }
 
+# in_group NAME COMMAND...: run it in the cgroup of that name
+in_group() {
+	local group=/sys/fs/cgroup/$1
+	shift
+	mkdir -p "$group"
+	echo "$BASHPID" >"$group/cgroup.procs"
+	exec "$@"
+}
+
+# flags_of PRESET[+FLAG=VALUE]...: the preset, and the flags that change it
+flags_of() { sed 's/+/ --/g; s/=/ /g' <<<"$1"; }
+
 # without_full_cgroups: what the kernel has said (stdin), without its reports that a cgroup has no memory left. Reports
 # that the machine has none stay, and so does one that does not end.
 without_full_cgroups() {

@@ -98,7 +98,7 @@ contend() {
 		wire) schedule --policy dcs-sb "${wire[@]}" ;;
 		prefetch) schedule --policy dcs-sb "${wire[@]}" --prefetch 4 ;;
 		*)
-			read -ra flags <<<"$(sed 's/+/ --/g; s/=/ /g' <<<"$1")"
+			read -ra flags <<<"$(flags_of "$1")"
 			# Each job has a row.
 			[[ ${flags[0]} != gang ]] || read -ra rows <<<"--rows $((2 + hogs)) --gang-row /a=0 --gang-row /b=1 $(
 				seq --format='--gang-row /hog%g' "$hogs" | awk '{ print $0 "=" NR + 1 }' | xargs)"

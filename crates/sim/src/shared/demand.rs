@@ -113,12 +113,12 @@ impl Shared<'_> {
         let (policy, now_ns) = (self.policy(on), queue.now_ns());
         self.settle(on, now_ns);
         self.unparks(on, now_ns);
-        if is_beat(policy)
-            && let Some(preempts) = self.beat_preempts(on, slot, now_ns)
-        {
-            return if preempts {
-                self.reschedule(on, queue)
-            };
+        if is_beat(policy) {
+            match self.beat_preempts(on, slot, now_ns) {
+                Some(true) => return self.reschedule(on, queue),
+                Some(false) => return,
+                None => {}
+            }
         }
         let Some(running) = self.running(on) else { return };
         let rows = is_gang(policy) && self.has_turn(on, slot, now_ns) && !self.has_turn(on, running, now_ns);
@@ -134,15 +134,15 @@ impl Shared<'_> {
         let (place, beats, demands) = (self.place_of(on, slot), is_beat(policy), self.arrivals_demand(on));
         let may = native::grants(native::decide(policy, &demand))
             && (!beats || native::beat_may_demand(self.surplus_ns(on, slot)));
-        let rest_ns = if beats { self.beat_rest_ns(on, now_ns) } else { native::slice(policy, &demand) };
-        let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
+        let cpu = &mut self.cpus[on];
         let granted = may && cpu.loan.starving == 0;
-        task.denied = !granted;
+        self.tasks[place].denied = !granted;
         cpu.demand |= granted || demands;
         if !granted {
             return false;
         }
-        let mut slice_ns = rest_ns;
+        let mut slice_ns = if beats { self.beat_rest_ns(on, now_ns) } else { native::slice(policy, &demand) };
+        let task = &mut self.tasks[place];
         if policy.residual_slice != 0 && task.message_slice_ns > 0 {
             slice_ns = slice_ns.min(task.message_slice_ns);
         }
