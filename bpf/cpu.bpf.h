@@ -26,11 +26,12 @@ struct cpu_ctx {
 	u32 messages;		/* that arrived for it. Not an exact count: it changes when there is one */
 	u32 curr_kthread;
 	u32 curr_boosted;	/* it runs because of a boost */
+	u32 curr_slept;		/* it has slept since it last ran */
 	u32 curr_talks;		/* messages have arrived for it, some time or other */
 	u32 curr_has_turn;	/* gang, beat: it is of the row or job that had its turn when this CPU last looked for work */
 	u32 curr_slot;		/* beat: 1 + the index of its job's slot here (beat.bpf.h); 0: none */
 	u32 curr_limited;	/* cpu.max holds for it (limits.bpf.h) */
-	u32 preempt_at_tick;	/* a task that has woken lets the running one be until then (fair.bpf.h, enqueue.bpf.h) */
+	u32 preempt_at_tick;	/* a task that goes ahead of the running one lets it be until then (fair.bpf.h, demand.bpf.h) */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
 	u64 epoch_id;		/* task_id of the task that runs in this epoch */

@@ -120,6 +120,20 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
+ * Does the running task keep @cctx's CPU for now, though a boost is due? One that has slept has a moment, as one has that
+ * promises to sleep: most of those sleep again by then. The next message would cut it short else, just after it has woken
+ * and taken the CPU from the receiver, and it would wait until the boost ends. Should it not sleep, the next tick is told
+ * to preempt it.
+ */
+static bool has_moment(struct cpu_ctx *cctx)
+{
+	if (!cctx->curr_slept || cctx->curr_boosted || fair_has_had_time(has_run_ns(cctx, scx_bpf_now())))
+		return false;
+	cctx->preempt_at_tick = 1;
+	return true;
+}
+
+/*
  * @p, which waits in phase @from, is in @to from now on, and its CPU is to put it into the queue where it belongs
  * (queues.bpf.h). That CPU is read after the phase is changed: another one may have taken the task meanwhile, and
  * looked for a change before there was one. A kernel thread that runs there is not cut short; a boost follows it. A
@@ -137,7 +151,7 @@ __noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 	cctx = cpu_ctx_of(cpu);
 	if (!cctx || !post(cctx, task_id(p)))
 		change_phase(tctx, PHASE_GRANTED, PHASE_ASKS);	/* the boost is lost: it waits for its turn */
-	else if (to == PHASE_GRANTED || (from == PHASE_PARKED && takes_cpu(p, tctx, cctx, cpu)))
+	else if (to == PHASE_GRANTED ? !has_moment(cctx) : from == PHASE_PARKED && takes_cpu(p, tctx, cctx, cpu))
 		preempt_for(cctx, cpu);
 	return 0;
 }

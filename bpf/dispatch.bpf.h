@@ -122,6 +122,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 			settle(prev, tctx, cctx, now);
 	}
 	refresh_last(cpu, now);
+	cctx->preempt_at_tick = 0;	/* before the box is looked into: what comes from now on is seen in ops.running() */
 	look_at_parked(cpu, now);
 	empty_box(cpu);
 	take_back(cpu, now);

@@ -90,7 +90,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 /*
  * Has @p run next. A task that wakes goes straight to the CPU's local queue. One that is just being switched
  * out cannot: its successor is already picked, and preempting "the running task" would hit @p itself. It
- * goes to the queue and is taken from there as soon as the switch is done.
+ * goes to the queue, and ops.running() sees to it that it is taken from there.
  */
 static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			    u64 enq_flags)
@@ -98,12 +98,13 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	u64 slice_ns = begin_slice(tctx, tctx->granted_ns);
 
 	if (enq_flags & SCX_ENQ_WAKEUP) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
+		enq_flags |= has_moment(cctx) ? SCX_ENQ_HEAD : preempt_flag(cctx);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 		return;
 	}
 	tctx->key = present_key(tctx, cpu);
 	insert(p, tctx, QUEUE_GRANTED, slice_ns, enq_flags);
-	preempt_for(cctx, cpu);
+	cctx->preempt_at_tick = 1;
 }
 
 /*

@@ -114,7 +114,6 @@ static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 	tctx->yields = 0;
 	cctx->noted = 0;
 	cctx->arrived = 0;
-	cctx->preempt_at_tick = 0;
 	cctx->spin = SPIN_NONE;
 }
 
@@ -160,9 +159,16 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	note_position(cctx, tctx, key, now);
 	cctx->curr_kthread = is_kthread(p);
+	cctx->curr_slept = tctx->slept && !cctx->curr_kthread;
+	tctx->slept = 0;
 	cctx->curr_talks = tctx->endpoints[0] != 0;
 	note_turn(p, tctx, cctx, cpu);
 	set_phase(tctx, PHASE_RUNS);
+	/* A boost may have come while the CPU switched. It follows a kernel thread. */
+	if (cctx->curr_kthread)
+		cctx->preempt_at_tick = 0;
+	else if (cctx->preempt_at_tick && !cctx->curr_slept)
+		preempt_for(cctx, cpu);
 	if (looks_matter())
 		begin_watch(tctx, cctx);
 	record_latency(tctx, now);
@@ -206,6 +212,7 @@ static void leave_phase(const struct task_struct *p, struct task_ctx *tctx, stru
 		return;
 	cctx->curr_boosted = 0;
 	if (!runnable) {
+		tctx->slept = 1;
 		set_phase(tctx, PHASE_BLOCKED);
 		return;
 	}
@@ -272,7 +279,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	hear_hints(cctx, cpu);
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
 		watch_wait(p, tctx, cctx, cpu);
-	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !cctx->curr_boosted);
+	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !cctx->curr_boosted && !has_moment(cctx));
 	if (!preempted && (p->scx.slice >= tick_ns() / 2 || ends_at_pulse(p, cctx)))
 		return;
 	/* The slice of one that spins ends when it sleeps, or with the next tick. */

@@ -1,0 +1,39 @@
+#!/bin/bash
+# A task that sleeps most of the time takes the CPU from the receiver of a job when it wakes. The job's next message comes
+# a moment later. It does not take the CPU back until the task sleeps again, or has had time to: else it would wait for
+# as long as the boost lasts, 20 ms. The pair, which does communicate, loses nothing worth the name by it.
+. "$(dirname -- "$0")/../case.sh"
+
+# measure WAIT: sets late to the worst p99 of both CPUs in two starts, in us, of who wakes each 10 ms beside a pair that
+# waits so and two busy tasks on each CPU; and trips to how many round trips the pair makes
+measure() {
+	local cpu before wakers
+	late=0 trips=0
+	for _ in 1 2; do
+		(in_group pair "$LOADS" pair "$1" "$tmp/trips") &
+		for cpu in 0 1; do
+			hog in_group one taskset -c $cpu
+			hog in_group two taskset -c $cpu
+		done
+		sleep 2.5
+		before=$(od -An -td8 "$tmp/trips")
+		wakers=()
+		for cpu in 0 1; do
+			in_group wake taskset -c $cpu "$LOADS" wake 10 2 >"$tmp/late.$cpu" &
+			wakers+=($!)
+		done
+		wait "${wakers[@]}"
+		trips=$((trips + $(od -An -td8 "$tmp/trips") - before))
+		late=$(awk -v most="$late" '{ if ($2 > most) most = $2 } END { print most }' "$tmp"/late.[01])
+		end_groups pair one two wake
+	done
+	echo "$1: late by $late us at p99, $trips round trips"
+}
+
+start --policy dcs-sb
+for how in spin block; do
+	measure $how
+	(( late < 1000 )) || fail "beside a pair that waits by $how, who wakes each 10 ms is $late us late at p99"
+done
+unwarned
+stop
