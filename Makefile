@@ -132,7 +132,7 @@ reproduction: build
 	$(binary) sim replay docs/measurements/demo.json --runs 15 --out docs/reproduction
 	$(binary) sim paper $(until_narrow) --runs 3 --iterations 100000 --out docs/reproduction
 	$(binary) sim paper arpaci-3 --runs 3 --iterations 10000 --out docs/reproduction
-	$(binary) sim paper zhang-tab4 --runs 4 --out docs/reproduction
+	$(binary) sim paper zhang-tab4 --runs 16 --out docs/reproduction
 	$(binary) sim paper $(others) --runs 2 --out docs/reproduction --page docs/reproduction.md
 
 scale: build
