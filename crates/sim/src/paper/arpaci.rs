@@ -2,7 +2,7 @@
 //! Figures 3 to 5 of Arpaci-Dusseau: slowdowns by the time that processes spin. Their curves are not in the text; what
 //! it says of them is.
 
-use super::cells::{self, Cell, Machine, Ran, bulk_synchronous, continuous, slowdowns};
+use super::cells::{self, CONTINUOUS_ALONE_NS, Cell, Machine, Ran, bulk_synchronous, continuous, slowdowns};
 use super::figure::{Claim, Figure};
 use super::{How, axis};
 use crate::bsp::{Readings, Setup, Wakeup};
@@ -66,8 +66,16 @@ fn figure(name: &str, title: &str, x: &str, ran: &[Ran], how: &How) -> Figure {
         series: slowdowns(ran),
         bars: vec![],
         claims: vec![],
-        made: how.made_of_jobs(),
+        made: how.made_until_narrow(),
     }
+}
+
+/// Of jobs that communicate all the time, whose length does not go by the interval.
+fn of_one_length(name: &str, title: &str, x: &str, ran: &[Ran], how: &How) -> Figure {
+    let made = how.made(&format!("jobs of {} s alone", CONTINUOUS_ALONE_NS / 1e9));
+    let mut figure = Figure { made, ..figure(name, title, x, ran, how) };
+    figure.series.iter_mut().flat_map(|series| &mut series.points).for_each(|point| point.iterations = None);
+    figure
 }
 
 fn find<'a>(ran: &'a [Ran], switch_us: f64, series: &str, x: f64) -> &'a Ran {
@@ -124,7 +132,7 @@ pub fn figure_3(how: &How) -> Figure {
     for (switch_us, series) in all() {
         let (name, triggered) = (panel(switch_us), ROUND_TRIP_US + switch_us);
         figure.claims.push(Claim::about(
-            format!("{name}, {series}: the spin, us, that passes half of the way of successful reads from 1 us to 2L"),
+            format!("{name}, {series}: the spin, us, half of the way of successful reads from 1 us to 2L"),
             ROUND_TRIP_US,
             step(&ran, switch_us, series, [1.0, ROUND_TRIP_US]),
         ));
@@ -154,7 +162,7 @@ pub fn figure_4(how: &How) -> Figure {
         spins(switch_us).into_iter().map(at).fold(f64::INFINITY, f64::min)
     };
     let hardest = GAPS.into_iter().map(|gap_us| best(200.0, gap_us)).fold(0.0, f64::max);
-    let mut figure = figure("arpaci-4", "jobs that communicate all the time", "spin at reads, us", &ran, how);
+    let mut figure = of_one_length("arpaci-4", "jobs that communicate all the time", "spin at reads, us", &ran, how);
     figure.claims = vec![Claim::at_least(
         "the best fixed spin of the hardest program: \"at least 4.5 times worse\" (5.2)",
         4.5,
@@ -164,10 +172,7 @@ pub fn figure_4(how: &How) -> Figure {
         let (below, from) = (ROUND_TRIP_US + switch_us - 1.0, ROUND_TRIP_US + switch_us);
         let name = label("c", 100.0);
         figure.claims.push(Claim::at_least(
-            format!(
-                "{}, {name}: slowdown just below 2L + W over that at 2L + W: \"sudden improvement\"",
-                panel(switch_us)
-            ),
+            format!("{}, {name}: slowdown below 2L + W over that at 2L + W: \"sudden improvement\"", panel(switch_us)),
             1.0,
             slowdown(&ran, switch_us, &name, below) / slowdown(&ran, switch_us, &name, from),
         ));
@@ -218,8 +223,8 @@ pub fn figure_5(how: &How) -> Figure {
         let baseline = slowdown(&ran, switch_us, &format!("baseline, {name}"), 10.0);
         (slowdown(&ran, switch_us, &name, 10.0) / baseline - 1.0).abs() + 1.0
     };
-    let mut figure =
-        figure("arpaci-5", "conditional spinning", "how long after a message a spin goes on, us", &ran, how);
+    let x = "how long after a message a spin goes on, us";
+    let mut figure = of_one_length("arpaci-5", "conditional spinning", x, &ran, how);
     figure.series.retain(|series| !series.name.starts_with("baseline"));
     figure.claims = vec![
         Claim::at_most("the largest slowdown with 3W: \"within 35% of ideal\" (5.3)", 1.35, most(&derived)),

@@ -22,7 +22,7 @@ const US: f64 = 1_000.0;
 const ALONE_NS: f64 = 10e9;
 /// The same of a job that communicates all the time. The paper's are 20 s long; these are as long as it takes for
 /// results to stay where they are.
-const CONTINUOUS_ALONE_NS: f64 = 3e9;
+pub const CONTINUOUS_ALONE_NS: f64 = 3e9;
 /// How long jobs take alone at first that become longer, in ns. Below that all runs may agree, and still be in a state
 /// that none of them keeps: BARRIER of CS = 50 us and L = 10 us has 1.85 for 2,000 iterations, and then 2.25.
 pub const FIRST_ALONE_NS: f64 = 1e9;
@@ -69,8 +69,8 @@ pub struct Ran {
     pub cell: Cell,
     /// Each run of it.
     pub outcomes: Vec<Outcome>,
-    /// How many iterations each job had, where that goes by the interval.
-    pub iterations: Option<u32>,
+    /// How many iterations each job had.
+    pub iterations: u32,
 }
 
 impl Ran {
@@ -154,23 +154,9 @@ fn setup(
     }
 }
 
-/// Runs all cells, each as often as asked for, on all CPUs.
+/// Runs all cells on all CPUs, with jobs that become twice as long until the interval is narrow, and at most as long as
+/// the cells say.
 pub fn run(name: &str, cells: Vec<Cell>, how: &How) -> Vec<Ran> {
-    let each: Vec<(&Cell, u32)> = cells.iter().flat_map(|cell| (0..how.runs).map(move |run| (cell, run))).collect();
-    let bar = progress(name, each.len() as u64);
-    let simulate = |(cell, run): &(&Cell, u32)| {
-        let outcome = bsp::simulate(&cell.setup, run_seed(how.seed, *run), &mut |_, _| {});
-        bar.inc(1);
-        outcome
-    };
-    let outcomes: Vec<Outcome> = each.par_iter().map(simulate).collect();
-    bar.finish_and_clear();
-    let chunks = outcomes.chunks(how.runs as usize).map(<[Outcome]>::to_vec).collect::<Vec<_>>();
-    cells.into_iter().zip(chunks).map(|(cell, outcomes)| Ran { cell, outcomes, iterations: None }).collect()
-}
-
-/// The same, with jobs that become twice as long until the interval is narrow, and at most as long as the cells say.
-pub fn run_until_narrow(name: &str, cells: Vec<Cell>, how: &How) -> Vec<Ran> {
     let bar = progress(name, cells.len() as u64);
     let lengthen = |cell: &Cell| {
         let ran = lengthened(cell, how);
@@ -191,7 +177,7 @@ fn lengthened(cell: &Cell, how: &How) -> Ran {
         setup.program.iterations = iterations;
         let simulate = |run: u32| bsp::simulate(&setup, run_seed(how.seed, run), &mut |_, _| {});
         let outcomes = (0..how.runs).into_par_iter().map(simulate).collect();
-        let ran = Ran { cell: cell.clone(), outcomes, iterations: Some(iterations) };
+        let ran = Ran { cell: cell.clone(), outcomes, iterations };
         if iterations == most || is_narrow(ran.slowdown(), before, how.narrow) {
             return ran;
         }
@@ -228,7 +214,7 @@ pub fn slowdowns(ran: &[Ran]) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for it in ran {
         let Cell { panel, series: name, x, column, paper, .. } = &it.cell;
-        let (column, iterations) = (column.clone(), it.iterations);
+        let (column, iterations) = (column.clone(), Some(it.iterations));
         let point = Point { column, paper: *paper, iterations, ..Point::new(*x, it.slowdown()) };
         match series.last_mut().filter(|last| last.name == *name && last.panel == *panel) {
             Some(last) => last.points.push(point),
@@ -261,11 +247,10 @@ mod tests {
         // The finest are 5 to 7 times slower in their first iterations, and then 6.8 to 6.9.
         let how = how(100_000);
         let ran = lengthened(&cell(100.0, &how), &how);
-        let iterations = ran.iterations.unwrap();
+        let iterations = ran.iterations;
         assert!((14_000..cell(100.0, &how).setup.program.iterations).contains(&iterations), "{iterations}");
-        let (now, mut half) = (ran.slowdown(), ran.cell.clone());
-        half.setup.program.iterations = iterations / 2;
-        let before = run("half", vec![half], &how)[0].slowdown().mean;
+        let half = self::how(iterations / 2);
+        let (now, before) = (ran.slowdown(), lengthened(&cell(100.0, &half), &half).slowdown().mean);
         assert!(
             now.ci90.unwrap() <= 0.02 * now.mean && (now.mean - before).abs() <= 0.02 * now.mean,
             "{now:?} {before}"
@@ -279,7 +264,7 @@ mod tests {
             [(500_000.0, 100_000, 18..=18), (100.0, 700, 700..=700), (100.0, 3, 3..=3)]
         {
             let how = how(most);
-            let iterations = lengthened(&cell(granularity_us, &how), &how).iterations.unwrap();
+            let iterations = lengthened(&cell(granularity_us, &how), &how).iterations;
             assert!(wanted.contains(&iterations), "{granularity_us} {most}: {iterations}");
         }
     }

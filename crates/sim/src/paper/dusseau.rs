@@ -172,8 +172,7 @@ pub fn figure_2(how: &How) -> Figure {
             rises(&all, |cell| format!("{} {}", cell.panel, cell.series), |it| it.synchronize),
         ),
         Claim::about(
-            "steps of g, of 60 of NEWS and TRANSPOSE, with which communication over computation falls: \"increases\" \
-             as g decreases (3.4)",
+            "NEWS, TRANSPOSE: steps of g, of 60, with less communication over computation: \"increases\" (3.4)",
             60.0,
             rises(&reads, by_granularity, |it| it.compute / it.communicate),
         ),
@@ -183,7 +182,7 @@ pub fn figure_2(how: &How) -> Figure {
 
 /// Immediate blocking.
 pub fn figure_3(how: &How) -> Figure {
-    let ran = cells::run_until_narrow("dusseau-3", graphs(WaitRule::Immediate, how, &unchanged), how);
+    let ran = cells::run("dusseau-3", graphs(WaitRule::Immediate, how, &unchanged), how);
     let mut figure = figure("dusseau-3", "immediate blocking", &ran, how);
     figure.y.log = true;
     figure.bars = local_bars(&ran);
@@ -204,8 +203,7 @@ pub fn figure_3(how: &How) -> Figure {
             worst(&ran, |cell| granularity_us(cell) == 5_000.0 && cell.x >= 1.0 && in_tables(cell)),
         ),
         Claim::at_least(
-            "the least slowdown of g = 100 us: coscheduling \"strictly superior ... regardless of the load-imbalance\" \
-             (4.1)",
+            "the least slowdown of g = 100 us, any v: coscheduling is \"strictly superior\" (4.1)",
             1.0,
             least(&ran, |cell| granularity_us(cell) < 200.0),
         ),
@@ -220,7 +218,7 @@ pub fn figure_3(how: &How) -> Figure {
             of_switch(Pattern::Transpose, true) / of_switch(Pattern::Transpose, false),
         ),
         Claim::at_least(
-            "g = 100 us: time that TRANSPOSE spends switching over that of BARRIER, \"especially sensitive\" (4.1)",
+            "g = 100 us: time TRANSPOSE switches over that of BARRIER, \"especially sensitive\" (4.1)",
             1.0,
             of_switch(Pattern::Transpose, true) / of_switch(Pattern::Barrier, true),
         ),
@@ -231,8 +229,7 @@ pub fn figure_3(how: &How) -> Figure {
 /// A fixed spin of one context switch.
 pub fn figure_5(how: &How) -> Figure {
     let ran = cells::run("dusseau-5", graphs(WaitRule::Fixed, how, &unchanged), how);
-    let mut figure =
-        Figure { made: how.made_of_jobs(), ..figure("dusseau-5", "fixed spin of one context switch", &ran, how) };
+    let mut figure = figure("dusseau-5", "fixed spin of one context switch", &ran, how);
     figure.y.log = true;
     let reads = successful(&ran, 0, |cell| granularity_us(cell) < 200.0);
     figure.claims = vec![
@@ -253,7 +250,7 @@ pub fn figure_6(how: &How) -> Figure {
         let change = move |setup: &mut Setup| setup.costs.spin_ns = switches * setup.costs.switch_ns;
         graph(&format!("spin {switches} CS"), Pattern::News, &FINE, WaitRule::Fixed, how, &change)
     };
-    let ran = cells::run_until_narrow("dusseau-6", [2, 4, 8].into_iter().flat_map(panel).collect(), how);
+    let ran = cells::run("dusseau-6", [2, 4, 8].into_iter().flat_map(panel).collect(), how);
     let at = |granularity: f64, imbalance: f64| {
         move |cell: &Cell| cell.panel == "spin 2 CS" && granularity_us(cell) == granularity && cell.x == imbalance
     };
@@ -279,7 +276,7 @@ pub fn figure_8(how: &How) -> Figure {
     let ran = cells::run("dusseau-8", graphs(WaitRule::Oracle, how, &unchanged), how);
     let fine_news = |cell: &Cell| is(Pattern::News)(cell) && granularity_us(cell) < 1_500.0;
     let between = |cell: &Cell| fine_news(cell) && (450.0..=1500.0).contains(&imbalance_us(cell));
-    let mut figure = Figure { made: how.made_of_jobs(), ..figure("dusseau-8", "the oracle", &ran, how) };
+    let mut figure = figure("dusseau-8", "the oracle", &ran, how);
     figure.claims = vec![
         Claim::at_most("NEWS, g up to 1 ms, v = 450 to 1500 us: \"within 20%\" (6.1)", 1.2, worst(&ran, between)),
         Claim::about(
@@ -308,8 +305,7 @@ pub fn figure_9(how: &How) -> Figure {
     let is_fine = |it: &&Ran| is(Pattern::News)(&it.cell) && granularity_us(&it.cell) < 1_500.0;
     let ratios = ran.iter().filter(is_fine).zip(&oracle);
     let ratio = ratios.map(|(local, oracle)| local.slowdown().mean / oracle.slowdown().mean).fold(0.0, f64::max);
-    let mut figure =
-        Figure { made: how.made_of_jobs(), ..figure("dusseau-9", "adaptive, from a process's own waits", &ran, how) };
+    let mut figure = figure("dusseau-9", "adaptive, from a process's own waits", &ran, how);
     figure.claims = vec![Claim::at_least(
         "NEWS, g up to 1 ms: slowdown over that of the oracle, where it is largest: \"worse\" (6.2)",
         1.0,
@@ -320,7 +316,7 @@ pub fn figure_9(how: &How) -> Figure {
 
 /// `adaptive-global`.
 pub fn figure_10(how: &How) -> Figure {
-    let ran = cells::run_until_narrow("dusseau-10", graphs(WaitRule::AdaptiveGlobal, how, &unchanged), how);
+    let ran = cells::run("dusseau-10", graphs(WaitRule::AdaptiveGlobal, how, &unchanged), how);
     let title = "adaptive, from what the root of the barriers sees";
     let mut figure = figure("dusseau-10", title, &ran, how);
     figure.bars = local_bars(&ran);
@@ -331,8 +327,7 @@ pub fn figure_10(how: &How) -> Figure {
     };
     figure.claims = vec![
         Claim::at_most(
-            "g = 50 and 500 ms, v = 1 to 2 g: synchronizing over that under coscheduling: \"spin for only a short \
-             time\" (6.3)",
+            "coarse, v = 1 to 2 g: synchronizing over coscheduling's: \"only a short time\" (6.3)",
             1.0,
             under(|outcome| &outcome.breakdown) / under(|outcome| &outcome.ideal),
         ),
@@ -352,8 +347,7 @@ pub fn figure_10(how: &How) -> Figure {
 pub fn figure_11(how: &How) -> Figure {
     let together = |setup: &mut Setup| setup.aligned = true;
     let ran = cells::run("dusseau-11", graphs(WaitRule::AdaptiveGlobal, how, &together), how);
-    let mut figure =
-        Figure { made: how.made_of_jobs(), ..figure("dusseau-11", "clocks that tick together", &ran, how) };
+    let mut figure = figure("dusseau-11", "clocks that tick together", &ran, how);
     let finest = |cell: &Cell| granularity_us(cell) < 200.0;
     let fine_in_tables = |cell: &Cell| finest(cell) && in_tables(cell);
     figure.claims = vec![
@@ -373,8 +367,8 @@ pub fn figure_11(how: &How) -> Figure {
 /// `adaptive-global`, on round-robin schedulers.
 pub fn figure_12(how: &How) -> Figure {
     let how = &How { narrow: ROUND_ROBIN_NARROW, ..*how };
-    let ran = cells::run_until_narrow("dusseau-12", graphs(WaitRule::AdaptiveGlobal, how, &round_robin), how);
-    let svr4 = cells::run_until_narrow("dusseau-12, svr4", fine_news(WaitRule::AdaptiveGlobal, how), how);
+    let ran = cells::run("dusseau-12", graphs(WaitRule::AdaptiveGlobal, how, &round_robin), how);
+    let svr4 = cells::run("dusseau-12, svr4", fine_news(WaitRule::AdaptiveGlobal, how), how);
     let ratio = |granularity: f64| {
         let of = |cell: &Cell| is(Pattern::News)(cell) && granularity_us(cell) == granularity;
         worst(&ran, of) / worst(&svr4, of)

@@ -2,7 +2,7 @@
 //! Figures 4 and 13 of Dusseau 1996: the two tables. The rows of TRANSPOSE were held back until they had been
 //! predicted.
 
-use super::cells::{Cell, Machine, bulk_synchronous, run_until_narrow, slowdowns};
+use super::cells::{Cell, Machine, bulk_synchronous, run, slowdowns};
 use super::figure::{Axis, Claim, Figure};
 use super::{How, axis};
 use crate::bsp::Readings;
@@ -90,10 +90,11 @@ pub const FIGURE_13: Tables = Tables {
     ],
 };
 
+/// The name of a column: g, and v.
 fn column((granularity_us, imbalance): (f64, f64)) -> String {
     match granularity_us {
-        us if us < 1000.0 => format!("g {us} us, v {imbalance} g"),
-        us => format!("g {} ms, v {imbalance} g", us / 1000.0),
+        us if us < 1000.0 => format!("{us} us, {imbalance} g"),
+        us => format!("{} ms, {imbalance} g", us / 1000.0),
     }
 }
 
@@ -117,7 +118,7 @@ fn cells(tables: &Tables, how: &How) -> Vec<Cell> {
 }
 
 fn table(name: &str, title: &str, tables: &Tables, how: &How) -> Figure {
-    let ran = run_until_narrow(name, cells(tables, how), how);
+    let ran = run(name, cells(tables, how), how);
     Figure {
         name: name.into(),
         title: title.into(),
@@ -157,10 +158,10 @@ pub(super) fn readings(how: &How) -> Figure {
             cells.extend(with_each_reading(figure, cell));
         }
     }
-    let ran = run_until_narrow("dusseau-readings", cells, how);
+    let ran = run("dusseau-readings", cells, how);
     Figure {
         name: "dusseau-readings".into(),
-        title: "how the paper is read: cells of Figures 4 and 13 by the readings that hold".into(),
+        title: "Figures 4 and 13 by how the paper is read".into(),
         x: axis("", false),
         y: Axis { label: "slowdown".into(), log: true },
         series: slowdowns(&ran),
@@ -173,7 +174,8 @@ pub(super) fn readings(how: &How) -> Figure {
 /// A row of the table of readings. Only the last column, of the readings that stand, is held against the paper.
 fn with_each_reading(figure: &str, cell: Cell) -> Vec<Cell> {
     const EACH: [&str; 4] = ["none", "tick", "round-trip", "tick,round-trip"];
-    let series = format!("{}, {}", cell.series, cell.column.as_deref().unwrap_or_default());
+    let at = cell.column.as_deref().unwrap_or_default().replace(", ", ", v ");
+    let series = format!("{}, g {at}", cell.series);
     let with = |(i, text): (usize, &&str)| {
         let readings: Readings = text.parse().expect("they are readings");
         let mut setup = cell.setup.clone();

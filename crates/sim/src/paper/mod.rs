@@ -91,13 +91,6 @@ impl How {
             self.iterations
         ))
     }
-
-    fn made_of_jobs(&self) -> String {
-        self.made(&format!(
-            "bulk-synchronous jobs of 10 s alone or {} iterations, whichever is less, others of 3 s",
-            self.iterations
-        ))
-    }
 }
 
 fn axis(label: &str, log: bool) -> Axis {

@@ -55,7 +55,7 @@ fn verdict(cells: &[f64], claims: &[Claim]) -> String {
     let all = cells.len() + claims.len();
     match errors.filter(|error| *error <= CLOSE).count() {
         close if close == all => "holds".into(),
-        close => format!("{close} of {all} hold"),
+        close => format!("{close} of {all}"),
     }
 }
 
@@ -85,7 +85,7 @@ fn section(figure: &Figure, pictures: &str) -> String {
         }
     }
     text += &cells(&figure.series, !super::OURS.contains(&name.as_str()));
-    text += &lengths(&figure.series);
+    text += &intervals(figure);
     text += &bars(figure, pictures);
     disagreements(name).iter().fold(text, |text, paragraph| text + "\n" + paragraph + "\n")
 }
@@ -102,11 +102,9 @@ fn cells(series: &[Series], of_paper: bool) -> String {
     let head = if of_paper { "ours (the paper's)" } else { "simulated (measured)" };
     let mut text = format!("\n| {head} | | {} |\n|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
     for Series { panel, name, points } in series {
-        let digits = |value: f64| if of_paper { format!("{value:.2}") } else { number(value) };
         let cell = |point: &Point| {
-            let interval = point.iterations.and(point.ci90).map(|ci90| format!(" ± {}", digits(ci90)));
-            let paper = point.paper.map(|paper| format!(" ({})", digits(paper)));
-            digits(point.y) + &interval.unwrap_or_default() + &paper.unwrap_or_default()
+            let paper = point.paper.map(|paper| format!(" ({})", number(paper)));
+            number(point.y) + &paper.unwrap_or_default()
         };
         let cells: Vec<String> = points.iter().map(cell).collect();
         let _ = writeln!(text, "| {panel} | {name} | {} |", cells.join(" | "));
@@ -114,35 +112,24 @@ fn cells(series: &[Series], of_paper: bool) -> String {
     text
 }
 
-/// How long the jobs were, where that goes by the interval, and what the interval was.
-fn lengths(series: &[Series]) -> String {
-    let points = || series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
-    let all: Vec<(&Series, &Point, u32)> =
-        points().filter_map(|(series, point)| Some((series, point, point.iterations?))).collect();
-    let Some(longest) = all.iter().map(|(.., iterations)| *iterations).max() else { return String::new() };
-    let share = |point: &Point| point.ci90.map_or(f64::INFINITY, |ci90| ci90 / point.y);
-    let narrow = all.iter().filter(|(_, point, _)| share(point) <= NARROW).count();
-    let widest = all.iter().max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
-    let widest = widest.map_or(String::new(), |(series, point, iterations)| {
-        let at = point.column.clone().unwrap_or_else(|| format!("v {} g", point.x));
-        let Series { panel, name, .. } = series;
-        let share = if share(point).is_finite() { unsigned(share(point)) } else { "unknown".into() };
-        format!(" The widest is {share}: {panel}, {name}, {at}, with {iterations} iterations.")
-    });
-    let mut text = format!(
-        "\nJobs have up to {longest} iterations. Of {} intervals {narrow} are within {:.0}% of their mean.{widest}\n",
-        all.len(),
-        NARROW * 100.0
-    );
-    let columns: Vec<&str> = series[0].points.iter().filter_map(|point| point.column.as_deref()).collect();
-    if !columns.is_empty() {
-        let _ =
-            writeln!(text, "\n| iterations | | {} |\n|---|---|{}", columns.join(" | "), "---|".repeat(columns.len()));
-        for Series { panel, name, points } in series {
-            let counts: Vec<String> =
-                points.iter().map(|point| point.iterations.map_or(String::new(), |count| count.to_string())).collect();
-            let _ = writeln!(text, "| {panel} | {name} | {} |", counts.join(" | "));
-        }
+/// Of jobs that become longer until their intervals are narrow: those that are not narrow yet.
+fn intervals(figure: &Figure) -> String {
+    let points = figure.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let all: Vec<_> = points.filter_map(|(series, point)| Some((series, point, point.iterations?))).collect();
+    let is_wide = |point: &Point| point.ci90.is_none_or(|ci90| ci90 > NARROW * point.y);
+    let wide: Vec<_> = all.iter().filter(|(_, point, _)| is_wide(point)).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let (count, narrow) = (all.len(), all.len() - wide.len());
+    let mut text = format!("\nOf {count} intervals {narrow} are within {:.0}% of their mean.\n", NARROW * 100.0);
+    if !wide.is_empty() {
+        text += "\n| not yet | ours | iterations |\n|---|---|---|\n";
+    }
+    for (Series { panel, name, .. }, point, iterations) in wide {
+        let at = point.column.clone().unwrap_or_else(|| format!("{} = {}", figure.x.label, point.x));
+        let interval = point.ci90.map_or(String::new(), |ci90| format!(" ± {ci90:.2}"));
+        let _ = writeln!(text, "| {panel}, {name}, {at} | {:.2}{interval} | {iterations} |", point.y);
     }
     text
 }

@@ -175,7 +175,7 @@ pub fn figure_3_5(how: &How) -> Figure {
     let mut figure = dynamic_figure("thesis-3-5", "messages at 0.25 and 0.5, `epochs`", &slices, how);
     let threshold = slices.iter().find(|slice| slice.gathers()).map_or(f64::INFINITY, |slice| slice.messages);
     figure.claims.push(Claim::about(
-        "messages per slice from which all nodes at one job is the likeliest, of those tried: \"more than about 300\"",
+        "messages per slice from which all nodes at one job is the likeliest: \"more than about 300\"",
         300.0,
         threshold,
     ));

@@ -135,7 +135,7 @@ pub fn figure_4(how: &How) -> Figure {
             communicating.response("PB") / communicating.least(&["GS", "SB", "PB-SB", "PB-SY"]),
         ),
         Claim::about(
-            "WL2, the largest over the least of SB, DCS-SB, PB, PB-SB and PB-SY: \"not a significant difference\"",
+            "WL2, the largest over the least of SB, DCS-SB, PB, PB-SB, PB-SY: \"not a significant difference\"",
             1.0,
             reading.spread(&BEST),
         ),
