@@ -122,7 +122,9 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 			settle(prev, tctx, cctx, now);
 	}
 	refresh_last(cpu, now);
-	cctx->preempt_at_tick = 0;	/* before the box is looked into: what comes from now on is seen in ops.running() */
+	/* A full barrier, before the box is looked into: for what comes from now on it is set again. */
+	if (cctx->preempt_at_tick)
+		__sync_lock_test_and_set(&cctx->preempt_at_tick, 0);
 	look_at_parked(cpu, now);
 	empty_box(cpu);
 	take_back(cpu, now);

@@ -104,7 +104,10 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	}
 	tctx->key = present_key(tctx, cpu);
 	insert(p, tctx, QUEUE_GRANTED, slice_ns, enq_flags);
-	cctx->preempt_at_tick = 1;
+	if (!cctx->curr_id)
+		cctx->preempt_at_tick = 1;
+	else if (!has_moment(cctx))
+		preempt_for(cctx, cpu);
 }
 
 /*

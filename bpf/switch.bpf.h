@@ -236,6 +236,7 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	cctx->curr_slot = 0;
 	cctx->curr_effective = 0;
 	cctx->curr_kthread = 0;
+	cctx->curr_slept = 0;	/* before the phase is set and the box looked into: nobody is let be any more */
 	check_hint(p, tctx);
 	tctx->owes = runnable && owes_message(p, tctx);
 	if (runnable) {
