@@ -120,10 +120,10 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * Does the running task keep @cctx's CPU for now, though a boost is due? One that has slept has a moment, as one has that
- * promises to sleep: most of those sleep again by then. The next message would cut it short else, just after it has woken
- * and taken the CPU from the receiver, and it would wait until the boost ends. Should it not sleep, the next tick is told
- * to preempt it.
+ * Does the running task keep @cctx's CPU for now, though a boost is due? A task that has slept has a moment, like a
+ * task that promises to sleep, and most sleep again by then. Else the next message would cut it short just after it has
+ * woken and taken the CPU from the receiver, and it would wait until the boost ends. Should it not sleep, the next tick
+ * is told to preempt it.
  */
 static bool has_moment(struct cpu_ctx *cctx)
 {

@@ -171,7 +171,7 @@ struct task_ctx {
 	u32 leaves;		/* runs, has waited for long enough, and is asked to leave the CPU */
 	u32 owes;		/* was stopped between reading a message and having answered it */
 	u32 woken;		/* a task of its job has woken it, which is a message, and it has not run since (wakes.bpf.h) */
-	u32 slept;		/* and has not run since */
+	u32 slept;		/* it has slept, and has not run since */
 	u32 yields;		/* has called sched_yield() */
 	u64 yields_to;		/* the key of the task that was next then */
 	u32 awaits;		/* asleep, or about to be, until a message comes */

@@ -164,7 +164,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	cctx->curr_talks = tctx->endpoints[0] != 0;
 	note_turn(p, tctx, cctx, cpu);
 	set_phase(tctx, PHASE_RUNS);
-	/* A boost may have come while the CPU switched. It follows a kernel thread. */
+	/* A boost may have come while the CPU switched. After a kernel thread it comes by itself. */
 	if (cctx->curr_kthread)
 		cctx->preempt_at_tick = 0;
 	else if (cctx->preempt_at_tick && !cctx->curr_slept)

@@ -112,7 +112,7 @@ fn cells(series: &[Series], of_paper: bool) -> String {
     text
 }
 
-/// Of jobs that become longer until their intervals are narrow: those that are not narrow yet.
+/// Some jobs become longer until the intervals of their cells are narrow. Lists the cells whose interval is still wide.
 fn intervals(figure: &Figure) -> String {
     let points = figure.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
     let all: Vec<_> = points.filter_map(|(series, point)| Some((series, point, point.iterations?))).collect();

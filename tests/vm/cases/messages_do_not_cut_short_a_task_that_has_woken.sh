@@ -1,11 +1,11 @@
 #!/bin/bash
-# A task that sleeps most of the time takes the CPU from the receiver of a job when it wakes. The job's next message comes
-# a moment later. It does not take the CPU back until the task sleeps again, or has had time to: else it would wait for
-# as long as the boost lasts, 20 ms. The pair, which does communicate, loses nothing worth the name by it.
+# A task that sleeps most of the time takes the CPU from the receiver of a job when it wakes. A moment later the job's
+# next message comes. That message does not take the CPU back until the task sleeps again, or has had time to. Else the
+# task would wait for as long as the boost lasts, 20 ms.
 . "$(dirname -- "$0")/../case.sh"
 
-# measure WAIT: sets late to the worst p99 of both CPUs in two starts, in us, of who wakes each 10 ms beside a pair that
-# waits so and two busy tasks on each CPU; and trips to how many round trips the pair makes
+# measure WAIT: a task on each CPU wakes each 10 ms, beside a pair that waits so and two busy tasks on each CPU, in two
+# starts. Sets late to how late it is at p99, in us, the worst of all, and trips to how many round trips the pair makes
 measure() {
 	local cpu before wakers
 	late=0 trips=0
@@ -33,7 +33,7 @@ measure() {
 start --policy dcs-sb
 for how in spin block; do
 	measure $how
-	(( late < 1000 )) || fail "beside a pair that waits by $how, who wakes each 10 ms is $late us late at p99"
+	(( late < 1000 )) || fail "beside a pair that waits by $how, a task that wakes each 10 ms is $late us late at p99"
 done
 unwarned
 stop
