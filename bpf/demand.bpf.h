@@ -133,6 +133,13 @@ static bool has_moment(struct cpu_ctx *cctx)
 	return true;
 }
 
+/* A boost is due on @cpu: the running task makes way for it, now or when its moment is over. */
+static void make_way(struct cpu_ctx *cctx, s32 cpu)
+{
+	if (!has_moment(cctx))
+		preempt_for(cctx, cpu);
+}
+
 /*
  * @p, which waits in phase @from, is in @to from now on, and its CPU is to put it into the queue where it belongs
  * (queues.bpf.h). That CPU is read after the phase is changed: another one may have taken the task meanwhile, and
@@ -151,7 +158,9 @@ __noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 	cctx = cpu_ctx_of(cpu);
 	if (!cctx || !post(cctx, task_id(p)))
 		change_phase(tctx, PHASE_GRANTED, PHASE_ASKS);	/* the boost is lost: it waits for its turn */
-	else if (to == PHASE_GRANTED ? !has_moment(cctx) : from == PHASE_PARKED && takes_cpu(p, tctx, cctx, cpu))
+	else if (to == PHASE_GRANTED)
+		make_way(cctx, cpu);
+	else if (from == PHASE_PARKED && takes_cpu(p, tctx, cctx, cpu))
 		preempt_for(cctx, cpu);
 	return 0;
 }

@@ -106,8 +106,8 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	insert(p, tctx, QUEUE_GRANTED, slice_ns, enq_flags);
 	if (!cctx->curr_id)
 		cctx->preempt_at_tick = 1;
-	else if (!has_moment(cctx))
-		preempt_for(cctx, cpu);
+	else
+		make_way(cctx, cpu);
 }
 
 /*

@@ -117,6 +117,18 @@ static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 	cctx->spin = SPIN_NONE;
 }
 
+/* What is known of @p, whose place in the fair order is @key, for as long as it runs. */
+static void note_current(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 key, u64 now)
+{
+	cctx->curr_id = task_id(p);
+	tctx->charged_ns = p->se.sum_exec_runtime;
+	note_position(cctx, tctx, key, now);
+	cctx->curr_kthread = is_kthread(p);
+	cctx->curr_slept = tctx->slept && !cctx->curr_kthread;
+	tctx->slept = 0;
+	cctx->curr_talks = tctx->endpoints[0] != 0;
+}
+
 void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -155,13 +167,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	if (!is_kthread(p))
 		advance_epoch(p, tctx, cctx, cpu);
 	forget_wait(tctx, cctx);
-	cctx->curr_id = task_id(p);
-	tctx->charged_ns = p->se.sum_exec_runtime;
-	note_position(cctx, tctx, key, now);
-	cctx->curr_kthread = is_kthread(p);
-	cctx->curr_slept = tctx->slept && !cctx->curr_kthread;
-	tctx->slept = 0;
-	cctx->curr_talks = tctx->endpoints[0] != 0;
+	note_current(p, tctx, cctx, key, now);
 	note_turn(p, tctx, cctx, cpu);
 	set_phase(tctx, PHASE_RUNS);
 	/* A boost may have come while the CPU switched. After a kernel thread it comes by itself. */
