@@ -30,14 +30,18 @@ def fork_to_1():
 
 # called_within MESSAGE: runs the rest of the program, from standard input, which prints how many ms a task took at most
 # that was called. MESSAGE says what it is if that is too long. By itself a parked task would look after a second.
+# Whether it is parked when it is called depends on where in the hog's slice that is, so it runs until enough were.
 called_within() {
-	local waited parks
+	local rest waited parks=0 runs=0
+	rest=$(cat)
 	start --policy sb --recheck-ms 1000
 	hog taskset -c 1
-	timeout 60 python3 -IS - < <(echo "$program"; cat) >"$tmp/longest" || fail "$1: it did not end"
-	waited=$(<"$tmp/longest") parks=$(counter parks)
-	echo "$waited ms at most, $parks parks, $(counter rechecks) rechecks"
-	(( parks >= 10 )) || fail "no task was parked, so this proves nothing"
-	(( waited <= longest )) || fail "$1"
+	while (( parks < 10 )); do
+		(( runs++ < 20 )) || fail "$parks parks in 20 runs: this proves nothing"
+		waited=$(timeout 60 python3 -IS -c "$program$rest") || fail "$1: it did not end"
+		parks=$(counter parks)
+		echo "$waited ms at most, $parks parks, $(counter rechecks) rechecks"
+		(( waited <= longest )) || fail "$1"
+	done
 	stop
 }
