@@ -1,5 +1,5 @@
 # Debian packages without installing them: sourced by "kernel", "qemu",
-# "qemu-virtual", "promtool" and "unpacked", after common.sh.
+# "promtool" and "unpacked", after common.sh.
 #
 # A private apt in a directory of the caller's: the machine's own lists and
 # sources stay as they are, and nobody has to be root. Everything is verified
