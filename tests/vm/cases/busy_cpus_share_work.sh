@@ -46,7 +46,7 @@ hog taskset -c 1
 for _ in 1 2 3 4; do hog taskset -c 0; done
 sleep 0.5
 before=$(counter pulls)
-for pid in "${hogs[@]:2}"; do taskset -cp 0,1 "$pid" >/dev/null; done
+let_go "${hogs[@]:2}"
 sleep 1
 even "each of six, two of them pinned" 33
 (( $(counter pulls) > before )) || fail "no busy CPU took anything"
@@ -55,7 +55,7 @@ drop
 # apart WHAT: the first hog keeps CPU 0 to itself, since the other two have more on CPU 1 than they would have beside it
 apart() {
 	sleep 1
-	for pid in "${hogs[@]:1}"; do taskset -cp 0,1 "$pid" >/dev/null; done
+	let_go "${hogs[@]:1}"
 	of 5 "${hogs[@]}"
 	echo "$1: ${shares[*]} %"
 	(( shares[0] > 90 && shares[1] > 40 && shares[2] > 40 )) || fail "$1: a task moved to where it has less"
@@ -83,7 +83,7 @@ hog in_group stays taskset -c 0
 hog in_group moves taskset -c 0
 hog in_group beside taskset -c 1
 sleep 1
-taskset -cp 0,1 "${hogs[1]}" >/dev/null
+let_go "${hogs[1]}"
 sleep 1
 of 5 "${hogs[@]}"
 echo "cgroups of weight 100, 50 and 75, on CPU 0, either and 1: ${shares[*]} %"

@@ -37,7 +37,7 @@ for _ in 1 2 3 4; do hog taskset -c 1; done
 others=("${hogs[@]}")
 hogs=()
 for _ in 1 2 3 4; do hog taskset -c 0; done
-for pid in "${hogs[@]}"; do taskset -cp 0,1 "$pid" >/dev/null; done
+let_go "${hogs[@]}"
 sleep 0.5
 before=$(taken)
 kill "${others[@]}"

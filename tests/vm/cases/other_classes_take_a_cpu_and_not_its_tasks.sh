@@ -34,8 +34,7 @@ drop
 
 # CPU 1 has another task, which ends once the real-time one has taken CPU 0.
 hog taskset -c 0
-eventually 5 grep -x loads "/proc/${hogs[0]}/comm" >/dev/null    # its own taskset is done
-taskset -cp 0,1 "${hogs[0]}" >/dev/null
+let_go "${hogs[0]}"
 hog taskset -c 1
 hog chrt --fifo 50 taskset -c 0
 sleep 0.5
