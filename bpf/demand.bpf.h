@@ -120,20 +120,10 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * Does the running task keep @cctx's CPU for now, though a boost is due? A task that has slept has a moment, like a
- * task that promises to sleep, and most sleep again by then. Else the next message would cut it short just after it has
- * woken and taken the CPU from the receiver, and it would wait until the boost ends. Should it not sleep, the next tick
- * is told to preempt it.
+ * A boost is due on @cpu: the running task makes way for it, now or when its moment is over. Without that moment the
+ * next message would cut a task short that has just woken and taken the CPU from the receiver. It would then wait until
+ * the boost ends.
  */
-static bool has_moment(struct cpu_ctx *cctx)
-{
-	if (!cctx->curr_slept || cctx->curr_boosted || fair_has_had_time(has_run_ns(cctx, scx_bpf_now())))
-		return false;
-	cctx->preempt_at_tick = 1;
-	return true;
-}
-
-/* A boost is due on @cpu: the running task makes way for it, now or when its moment is over. */
 static void make_way(struct cpu_ctx *cctx, s32 cpu)
 {
 	if (!has_moment(cctx))

@@ -106,13 +106,23 @@ static void take_next(s32 cpu, const struct head *first, u64 now)
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 
+/* Lets @prev, which was asked to leave its CPU, go on if it is in its moment (fair.bpf.h). */
+static bool finish_moment(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	if (tctx->yields || tctx->leaves || is_held_now(prev, tctx, cpu) || !has_moment(cctx))
+		return false;
+	scx_bpf_task_set_slice(prev, rest_or_whole_slice(tctx));
+	bound_slice(prev, tctx, cctx, cpu, now);
+	return true;
+}
+
 void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_ctx *tctx = NULL;
 	u64 now = scx_bpf_now();
 	struct head first;
-	bool may_take;
+	bool may_take, front;
 
 	if (!cctx)
 		return;
@@ -131,10 +141,18 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	may_take = clear_fronts(cctx, cpu, now);
 	if (dispatch_row(prev, tctx, cctx, cpu, now))
 		return;
+	if (prev && tctx && finish_moment(prev, tctx, cctx, cpu, now))
+		return;
+	front = cctx->front;
+	cctx->front = 0;
 	if (may_take)
 		ask_again(cpu, now);
-	if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
-		return;
+	if (may_take && may_hold(cctx, QUEUE_GRANTED)) {
+		if (front)
+			cctx->preempt_at_tick = 1;
+		else if (take_granted(cpu))
+			return;
+	}
 	if (pull(cctx, cpu))
 		return;
 	first = first_of(cctx, cpu);

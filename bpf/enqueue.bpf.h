@@ -31,10 +31,16 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	return cpu;
 }
 
-/* How a task gets ahead of the running one: a kernel thread is not cut short, and one that spins leaves by itself. */
+/* Is it settled what @cpu runs next? That is a kernel thread, or a task that has just woken. */
+static bool is_next_known(s32 cpu)
+{
+	return scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0;
+}
+
+/* How a task gets ahead of the running one: one that spins leaves by itself. */
 static u64 preempt_flag(struct cpu_ctx *cctx)
 {
-	return cctx->curr_kthread || stop_spin(cctx) ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
+	return stop_spin(cctx) ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
 }
 
 /*
@@ -60,12 +66,16 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 	return true;
 }
 
-/* Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. */
+/*
+ * Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. In front of all
+ * goes one that wakes and would preempt, but for a kernel thread, and one that a kernel thread has cut short in its
+ * moment (fair.bpf.h). Else the boost that it took the CPU from would go on before it.
+ */
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)
 {
-	bool woken = enq_flags & SCX_ENQ_WAKEUP;
-	u64 slice_ns;
+	bool woken = enq_flags & SCX_ENQ_WAKEUP, front = !woken && tctx->slept;
+	u64 slice_ns, key;
 
 	if (woken || tctx->yields)
 		tctx->slice_used_ns = 0;
@@ -74,10 +84,18 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 		tctx->key = tctx->yields_to + 1;
 	if (woken && takes_cpu(p, tctx, cctx, cpu)) {
 		count(COSCHED_COUNTER_preemptions);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
-		return;
+		if (runs_user(cctx) && !is_next_known(cpu)) {
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
+			return;
+		}
+		front = true;
 	}
+	cctx->front |= front;
+	key = tctx->key;
+	if (front)
+		tctx->key = root_clock(cpu) - FAIR_LEAD_MAX;
 	insert(p, tctx, queue_for(p, tctx), slice_ns, enq_flags);
+	tctx->key = key;
 	/* ops.select_cpu() has just looked for an idle CPU, and there was none. */
 	if (__COMPAT_is_enq_cpu_selected(enq_flags))
 		return;
@@ -88,18 +106,17 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 }
 
 /*
- * Has @p run next. A task that wakes goes straight to the CPU's local queue. One that is just being switched
- * out cannot: its successor is already picked, and preempting "the running task" would hit @p itself. It
- * goes to the queue, and ops.running() sees to it that it is taken from there.
+ * Has @p run next. A task that wakes goes straight to the CPU's local queue, unless another is to run before it. One
+ * that is just being switched out cannot: its successor is already picked, and preempting "the running task" would hit
+ * @p itself. It goes to the queue, and ops.running() sees to it that it is taken from there.
  */
 static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			    u64 enq_flags)
 {
 	u64 slice_ns = begin_slice(tctx, tctx->granted_ns);
 
-	if (enq_flags & SCX_ENQ_WAKEUP) {
-		enq_flags |= has_moment(cctx) ? SCX_ENQ_HEAD : preempt_flag(cctx);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+	if (enq_flags & SCX_ENQ_WAKEUP && !cctx->curr_kthread && !is_next_known(cpu) && !has_moment(cctx)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 		return;
 	}
 	tctx->key = present_key(tctx, cpu);

@@ -290,23 +290,60 @@ static u64 running_key(const struct cpu_ctx *cctx, u64 now)
 	return cctx->curr_key + fair_vtime(has_run_ns(cctx, now) << FAIR_WEIGHT_SHIFT, cctx->curr_effective);
 }
 
+/* Does a task of a user run on @cctx's CPU? */
+static bool runs_user(const struct cpu_ctx *cctx)
+{
+	return cctx->curr_effective && !cctx->curr_kthread;
+}
+
 /*
- * Does the fair order have @tctx, which wakes on @cpu, run instead of the running task? If that has woken it, and
- * promised to sleep, it has a moment to do so. Should it not sleep, the next tick is told to preempt it.
+ * The task that runs on @cctx's CPU leaves it, and is still @runnable. A kernel thread or another class may have cut it
+ * short. Then those that wake meanwhile are compared with it, as no other task runs with which they could be.
+ */
+static void note_cut(struct cpu_ctx *cctx, bool runnable, u64 now)
+{
+	if (cctx->curr_kthread)
+		return;
+	cctx->cut = runnable;
+	cctx->cut_key = running_key(cctx, now);
+}
+
+/*
+ * A task that has slept has a moment when it runs, like a task that promises to sleep, and most sleep again by then. Is
+ * the one that runs on @cctx's CPU in its moment?
+ */
+static bool is_in_moment(const struct cpu_ctx *cctx)
+{
+	return cctx->curr_slept && !cctx->curr_boosted && !fair_has_had_time(has_run_ns(cctx, scx_bpf_now()));
+}
+
+/* The same. If it is, and does not sleep, the next tick is told to preempt it. */
+static bool has_moment(struct cpu_ctx *cctx)
+{
+	bool in_moment = is_in_moment(cctx);
+
+	cctx->preempt_at_tick |= in_moment;
+	return in_moment;
+}
+
+/*
+ * Does the fair order have @tctx, which wakes on @cpu, run instead of the task of a user that runs, or was cut short? If
+ * a running task has woken it, and promised to sleep, that has a moment to do so. The tick sees to it that no moment
+ * becomes a slice.
  */
 static bool preempts_now_or_at_tick(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
-	u64 now;
+	bool runs = runs_user(cctx), first, waits;
+	u64 now = scx_bpf_now(), key = runs ? running_key(cctx, now) : cctx->cut_key;
 
-	if (!cctx->curr_effective || cctx->curr_kthread)
+	if (!runs && !cctx->cut)
 		return false;
-	now = scx_bpf_now();
-	if (!fair_preempts(running_key(cctx, now) - tctx->key, root_weight(cpu), cctx->nr_runnable))
+	first = fair_preempts(key - tctx->key, root_weight(cpu), cctx->nr_runnable);
+	if (!first && (!fair_is_due(tctx->key - root_clock(cpu)) || has_moment(cctx)))
 		return false;
-	if (!tctx->woken_sync || fair_has_had_time(has_run_ns(cctx, now)))
-		return true;
-	cctx->preempt_at_tick = 1;
-	return false;
+	waits = runs && tctx->woken_sync && !fair_has_had_time(has_run_ns(cctx, now));
+	cctx->preempt_at_tick |= waits || !first;
+	return !waits;
 }
 
 #endif

@@ -124,6 +124,8 @@ static void note_current(struct task_struct *p, struct task_ctx *tctx, struct cp
 	tctx->charged_ns = p->se.sum_exec_runtime;
 	note_position(cctx, tctx, key, now);
 	cctx->curr_kthread = is_kthread(p);
+	if (!cctx->curr_kthread)
+		cctx->cut = 0;
 	cctx->curr_slept = tctx->slept && !cctx->curr_kthread;
 	tctx->slept = 0;
 	cctx->curr_talks = tctx->endpoints[0] != 0;
@@ -238,6 +240,8 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 		return;
 	settle(p, tctx, cctx, now);
 	note_lead(cctx, cpu, now);
+	note_cut(cctx, runnable, now);
+	tctx->slept = runnable && is_in_moment(cctx);
 	cctx->curr_id = 0;
 	cctx->curr_slot = 0;
 	cctx->curr_effective = 0;

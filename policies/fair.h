@@ -58,6 +58,7 @@ struct cosched_order {
 	u64 weight;		/* the sum of theirs */
 	u64 weighted_vtime;	/* the sum of weight * vtime; wraps */
 	u64 clock;		/* their mean vtime by weight; of none, what it was last */
+	u64 ahead;		/* the sum of weight * lead of those ahead of the clock, as noted in their places */
 };
 
 /* A task or a group among those of its group, on one CPU. It starts as zeroes. */
@@ -65,6 +66,7 @@ struct cosched_place {
 	u64 vtime;
 	u64 weight;		/* with which it counts in the order; 0: it is not runnable */
 	s64 lag;		/* how far it was behind the clock when it left the order */
+	u64 ahead;		/* its weight * lead when it last ran or came; 0: it was not ahead of the clock */
 };
 
 /*
@@ -114,6 +116,16 @@ static inline s64 fair_lead(const struct cosched_order *order, const struct cosc
 	return fair_clamp(place->vtime - order->clock, -(s64)FAIR_LEAD_MAX, FAIR_LEAD_MAX);
 }
 
+/* Notes how far @place is ahead by now. */
+static inline void fair_note_ahead(struct cosched_order *order, struct cosched_place *place)
+{
+	s64 lead = fair_lead(order, place);
+
+	order->ahead -= place->ahead;
+	place->ahead = lead > 0 ? place->weight * lead : 0;
+	order->ahead += place->ahead;
+}
+
 /* @place is runnable from now on, where it stands. */
 static inline void fair_enter(struct cosched_order *order, struct cosched_place *place, u32 weight)
 {
@@ -123,6 +135,7 @@ static inline void fair_enter(struct cosched_order *order, struct cosched_place 
 	order->weight += place->weight;
 	order->weighted_vtime += place->weight * place->vtime;
 	fair_set_clock(order);
+	fair_note_ahead(order, place);
 }
 
 /* @place is not runnable any more, and keeps its vtime. */
@@ -135,6 +148,7 @@ static inline void fair_leave(struct cosched_order *order, struct cosched_place 
 		order->weighted_vtime = 0;
 	fair_set_clock(order);
 	place->lag = -fair_lead(order, place);
+	fair_note_ahead(order, place);
 }
 
 /* @place goes to @vtime. */
@@ -143,6 +157,7 @@ static inline void fair_move(struct cosched_order *order, struct cosched_place *
 	order->weighted_vtime += place->weight * (vtime - place->vtime);
 	place->vtime = vtime;
 	fair_set_clock(order);
+	fair_note_ahead(order, place);
 }
 
 /*
@@ -160,6 +175,7 @@ static inline void fair_reweigh(struct cosched_order *order, struct cosched_plac
 	order->weighted_vtime += place->weight * place->vtime;
 	order->weight += place->weight;
 	fair_set_clock(order);
+	fair_note_ahead(order, place);
 }
 
 /* How long @ns of CPU time are on the clock of one of @weight. */
@@ -185,7 +201,9 @@ static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u
 
 /*
  * Where in @order a task or group of @weight is runnable again that has a @lead, and had a @lag when it left. It may be
- * behind the clock by @credit_ns of its CPU time: more, saved up in its sleep, could hold the CPU. What it waited for
+ * behind the clock by @credit_ns of its CPU time: more, saved up in its sleep, could hold the CPU. The clock goes back
+ * again when those that boosts have brought ahead of it leave, so what these add to it does not count here. Otherwise
+ * a task would lose its credit by waking while one of them is there. What it waited for
  * before it slept is still due, up to FAIR_LAG_SLICES, and less of it where many come at once and have less credit.
  * Otherwise a task that waits for several slices of the others, and then runs for a moment at a time, would lose most
  * of it. And it may be ahead by no more than what the others catch up with in FAIR_WAIT_NS, and a slice: the rest of a
@@ -195,8 +213,9 @@ static inline u64 fair_place(const struct cosched_order *order, s64 lead, s64 la
 			     u64 slice_ns)
 {
 	u64 lasts_ns = FAIR_LAG_SLICES * (credit_ns < slice_ns ? credit_ns : slice_ns);
+	u64 ahead = order->weight ? order->ahead / order->weight : 0;
 	s64 waited = fair_clamp(lag, 0, fair_clamp(fair_vtime(lasts_ns, weight), 0, FAIR_LEAD_MAX));
-	s64 least = -fair_clamp(fair_vtime(credit_ns, weight), waited, FAIR_LEAD_MAX);
+	s64 least = -fair_clamp(fair_vtime(credit_ns, weight) + (credit_ns ? ahead : 0), waited, FAIR_LEAD_MAX);
 	s64 most = fair_clamp(fair_vtime(FAIR_WAIT_NS, order->weight + weight) + fair_vtime(slice_ns, weight), 0,
 			      FAIR_LEAD_MAX);
 
@@ -351,6 +370,16 @@ static inline s64 fair_lead_ns(s64 lead, u64 sum, u32 nr)
 static inline int fair_preempts(s64 ahead, u64 sum, u32 nr)
 {
 	return fair_lead_ns(ahead, sum, nr) > (s64)FAIR_WAKE_MARGIN_NS;
+}
+
+/*
+ * Has one that wakes, and has this @lead on the root's clock, had no more than its share? Then it runs for a moment
+ * even ahead of tasks that have had less. Boosts have had the time of these, and it is not for those that sleep most of
+ * the time to wait until it is made up for.
+ */
+static inline int fair_is_due(s64 lead)
+{
+	return lead <= 0;
 }
 
 /*

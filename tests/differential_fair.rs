@@ -42,7 +42,7 @@ struct Row {
     weight: u32,
     nr: u32,
     flag: u64,
-    answers: [u64; 14],
+    answers: [u64; 15],
 }
 
 impl differential::Row for Row {
@@ -51,13 +51,19 @@ impl differential::Row for Row {
         let real = random.below(2) == 0;
         let mut number = |most: u64| if real { random.below(most) } else { random.number() };
         let clock = number(1 << 50);
-        let waits = cosched_place { vtime: clock.wrapping_add(number(1 << 32)), weight: number(10_000) + 1, lag: 0 };
+        let waits = cosched_place {
+            vtime: clock.wrapping_add(number(1 << 32)),
+            weight: number(10_000) + 1,
+            lag: 0,
+            ahead: number(1 << 46),
+        };
         let others = number(100_000);
         let weight = others.wrapping_add(waits.weight);
         let weighted = others.wrapping_mul(clock).wrapping_add(waits.weight.wrapping_mul(waits.vtime));
-        let order = cosched_order { weight, weighted_vtime: weighted, clock };
+        let order =
+            cosched_order { weight, weighted_vtime: weighted, clock, ahead: waits.ahead.wrapping_add(number(1 << 46)) };
         let lag = number(1 << 34) as i64;
-        let comes = cosched_place { vtime: clock.wrapping_sub(number(1 << 34)), weight: 0, lag };
+        let comes = cosched_place { vtime: clock.wrapping_sub(number(1 << 34)), weight: 0, lag, ahead: 0 };
         let (at_ns, lead) = (number(1 << 40), number(1 << 34) as i64);
         let lead = if number(1 << 20).is_multiple_of(2) { lead } else { lead.wrapping_neg() };
         Row {
@@ -76,7 +82,7 @@ impl differential::Row for Row {
             weight: number(10_000) as u32,
             nr: number(10_000) as u32,
             flag: number(2),
-            answers: [0; 14],
+            answers: [0; 15],
             policy: random.policy(),
             demand: random.demand(),
         }
@@ -100,6 +106,7 @@ impl differential::Row for Row {
             native::fair_room(sum),
             native::fair_load(self.presence.mean),
             native::fair_has_had_time(ns).into(),
+            native::fair_is_due(lead).into(),
         ];
         native::fair_note_presence(&mut self.presence, sum, now_ns);
         comes.vtime = native::fair_place(order, lead, comes.lag, weight, ns, now_ns);
@@ -118,7 +125,7 @@ impl differential::Row for Row {
 
     fn bytes(&mut self) -> &mut [u8] {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>();
-        const { assert!(size_of::<Row>() == RULES + 3 * 8 + 6 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 14 * 8) };
+        const { assert!(size_of::<Row>() == RULES + 4 * 8 + 8 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 15 * 8) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }

@@ -19,16 +19,16 @@ const MOST: i64 = FAIR_LEAD_MAX as i64;
 const CLOCK: u64 = 1 << 40;
 
 fn order(weight: u64) -> cosched_order {
-    cosched_order { weight, weighted_vtime: weight.wrapping_mul(CLOCK), clock: CLOCK }
+    cosched_order { weight, weighted_vtime: weight.wrapping_mul(CLOCK), clock: CLOCK, ahead: 0 }
 }
 
 fn place(vtime: u64, weight: u64) -> cosched_place {
-    cosched_place { vtime, weight, lag: 0 }
+    cosched_place { vtime, weight, lag: 0, ahead: 0 }
 }
 
 /// An order of two of these weights, whose vtimes are so far from its clock.
 fn two(leads: [i64; 2], weights: [u32; 2]) -> (cosched_order, [cosched_place; 2]) {
-    let mut order = cosched_order { weight: 0, weighted_vtime: 0, clock: 0 };
+    let mut order = cosched_order { weight: 0, weighted_vtime: 0, clock: 0, ahead: 0 };
     let places = [0, 1].map(|i| {
         let mut place = place(CLOCK.wrapping_add_signed(leads[i]), 0);
         rule::fair_enter(&mut order, &mut place, weights[i]);
@@ -48,10 +48,40 @@ fn the_clock_is_the_mean_by_weight_and_goes_both_ways() {
     assert_eq!((order.weight, order.weighted_vtime, order.clock), (0, 0, CLOCK), "of none, what it was last");
 }
 
+/// What one may be behind the clock is measured from where the clock would be without those that are ahead of it.
+#[test]
+fn who_is_ahead_takes_no_credit_from_those_that_wake() {
+    let ms = MS as i64;
+    let (mut order, mut places) = two([0, 60 * ms], [2 * WEIGHT, WEIGHT]);
+    assert_eq!((order.clock, order.ahead), (CLOCK + 20 * MS, 40 * MS * u64::from(WEIGHT)), "it is 40 ms ahead");
+    let begins = |order: &cosched_order, credit| {
+        rule::fair_place(order, -MOST, 0, WEIGHT, credit, MS).wrapping_sub(CLOCK) as i64
+    };
+    let behind = 20 * ms - 40 * ms / 3 - 5 * ms;
+    assert!((begins(&order, 5 * MS) - behind).abs() <= 1, "{} for {behind}", begins(&order, 5 * MS));
+    assert_eq!(begins(&order, 0), 20 * ms, "without a credit it begins at the clock");
+    rule::fair_reweigh(&mut order, &mut places[1], 2 * WEIGHT);
+    assert_eq!(order.ahead, 20 * MS * u64::from(2 * WEIGHT), "the same in CPU time");
+    rule::fair_leave(&mut order, &mut places[1]);
+    assert_eq!((order.ahead, places[1].ahead), (0, 0), "gone, and what it added to the clock is too");
+    assert_eq!(begins(&order, 5 * MS), -5 * ms);
+    rule::fair_charge(&mut order, &mut places[0], 7);
+    assert_eq!((order.ahead, places[0].ahead), (0, 0), "alone it is the mean");
+    rule::fair_enter(&mut order, &mut places[1], WEIGHT);
+    let noted = order.ahead;
+    rule::fair_charge(&mut order, &mut places[1], 3000);
+    assert!(order.ahead > noted && order.ahead == places[1].ahead, "as of its last run");
+}
+
+#[test]
+fn who_has_had_no_more_than_its_share_is_due() {
+    assert!(rule::fair_is_due(-MOST) && rule::fair_is_due(0) && !rule::fair_is_due(1));
+}
+
 #[test]
 fn who_comes_to_an_empty_order_brings_its_clock_along() {
     // From so far away that a mean by weight would not fit into 64 bits.
-    let mut order = cosched_order { weight: 0, weighted_vtime: 0, clock: 0 };
+    let mut order = cosched_order { weight: 0, weighted_vtime: 0, clock: 0, ahead: 0 };
     let mut first = place(1 << 62, 0);
     rule::fair_enter(&mut order, &mut first, WEIGHT);
     assert_eq!(order.clock, 1 << 62);

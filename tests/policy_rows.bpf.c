@@ -113,7 +113,7 @@ struct fair_row {
 	u64 ns, effective, sum, now_ns;
 	u32 weight, nr;
 	u64 flag;
-	u64 answers[14];
+	u64 answers[15];
 };
 
 static struct fair_row fair;
@@ -151,6 +151,7 @@ int fair_row(struct fair_row *context)
 	answers[7] = account_share(fair.ns, fair.effective);
 	answers[8] = account_awaited(fair.ns, fair.effective, fair.sum);
 	answers[13] = fair_has_had_time(fair.ns);
+	answers[14] = fair_is_due(fair.lead);
 	weigh_group();
 	fair.comes.vtime = fair_place(&fair.order, fair.lead, fair.comes.lag, fair.weight, fair.ns, fair.now_ns);
 	fair_enter(&fair.order, &fair.comes, fair.weight);

@@ -6,6 +6,8 @@
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
 //                                 is, us
+//   loads write MS SECONDS        the same, but what counts is when it has written to a terminal, for which a kernel
+//                                 thread wakes and takes the CPU
 //   loads part US PERIOD_US       computes for so much of each period, for ever. If it is late it begins at once
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
 //   loads rates N SECONDS         a process on each of the CPUs 1 to N computes for so long. Prints for each how far it has come
@@ -135,13 +137,25 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void wake(int64_t ns, int64_t seconds)
+static int terminal(void)
+{
+	int fd = posix_openpt(O_RDWR | O_NOCTTY);
+
+	if (fd < 0 || grantpt(fd) || unlockpt(fd))
+		fail("posix_openpt");
+	return fd;
+}
+
+// A terminal of -1 is none.
+static void wake(int64_t ns, int64_t seconds, int terminal)
 {
 	int64_t n = seconds * NS_PER_S / ns, *late = calloc(n, sizeof(*late)), next = now();
 
 	for (int64_t i = 0; i < n; i++) {
 		next += ns;
 		sleep_until(next);
+		if (terminal >= 0 && write(terminal, "", 1) != 1)
+			fail("write");
 		late[i] = now() - next;
 		// One that comes after the next was due has missed that one.
 		while (next + ns < now())
@@ -488,7 +502,9 @@ int main(int count, char **args)
 	else if (!strcmp(what, "token"))
 		token(N(2), N(3) * NS_PER_US);
 	else if (!strcmp(what, "wake"))
-		wake(N(2) * NS_PER_MS, N(3));
+		wake(N(2) * NS_PER_MS, N(3), -1);
+	else if (!strcmp(what, "write"))
+		wake(N(2) * NS_PER_MS, N(3), terminal());
 	else if (!strcmp(what, "part"))
 		part(N(2) * NS_PER_US, N(3) * NS_PER_US);
 	else if (!strcmp(what, "crowd"))

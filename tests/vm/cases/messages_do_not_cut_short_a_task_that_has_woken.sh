@@ -1,11 +1,13 @@
 #!/bin/bash
-# A task that sleeps most of the time takes the CPU from the receiver of a job when it wakes. A moment later the job's
-# next message comes. That message does not take the CPU back until the task sleeps again, or has had time to. Else the
+# A task that sleeps most of the time takes the CPU from the receiver of a job when it wakes, however little the busy
+# tasks have had beside that job. A moment later the job's next message comes, or a kernel thread wakes. The receiver
+# does not have the CPU back, after the kernel thread neither, until the task sleeps again, or has had time to. Else the
 # task would wait for as long as the boost lasts, 20 ms.
 . "$(dirname -- "$0")/../case.sh"
 
-# measure WAIT: a task on each CPU wakes each 10 ms, beside a pair that waits so and two busy tasks on each CPU, in two
-# starts. Sets late to how late it is at p99, in us, the worst of all, and trips to how many round trips the pair makes
+# measure WAIT: a task on each CPU wakes each 10 ms and writes to a terminal, for which a kernel thread wakes. Beside
+# them is a pair that waits so, and two busy tasks on each CPU, in two starts. Sets late to when they have written, at p99
+# of the worst of them, in us, and trips to how many round trips the pair makes
 measure() {
 	local cpu before wakers
 	late=0 trips=0
@@ -19,7 +21,7 @@ measure() {
 		before=$(od -An -td8 "$tmp/trips")
 		wakers=()
 		for cpu in 0 1; do
-			in_group wake taskset -c $cpu "$LOADS" wake 10 2 >"$tmp/late.$cpu" &
+			in_group wake taskset -c $cpu "$LOADS" write 10 2 >"$tmp/late.$cpu" &
 			wakers+=($!)
 		done
 		wait "${wakers[@]}"
@@ -33,7 +35,7 @@ measure() {
 start --policy dcs-sb
 for how in spin block; do
 	measure $how
-	(( late < 1000 )) || fail "beside a pair that waits by $how, a task that wakes each 10 ms is $late us late at p99"
+	(( late < 1000 )) || fail "beside a pair that waits by $how, a task that wakes each 10 ms has written $late us late at p99"
 done
 unwarned
 stop

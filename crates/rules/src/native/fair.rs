@@ -6,9 +6,9 @@ use crate::intf::{self, cosched_demand as Demand, cosched_loan as Loan, cosched_
 use crate::intf::{cosched_place as Place, cosched_policy as Policy, cosched_presence as Presence};
 
 /// Of nobody.
-pub const NEW_ORDER: Order = Order { weight: 0, weighted_vtime: 0, clock: 0 };
+pub const NEW_ORDER: Order = Order { weight: 0, weighted_vtime: 0, clock: 0, ahead: 0 };
 /// Of one that is not runnable.
-pub const NEW_PLACE: Place = Place { vtime: 0, weight: 0, lag: 0 };
+pub const NEW_PLACE: Place = Place { vtime: 0, weight: 0, lag: 0, ahead: 0 };
 /// Of a group that has never run there.
 pub const NEW_PRESENCE: Presence = Presence { mean: 0, at_ns: 0 };
 /// At time 0.
@@ -142,6 +142,12 @@ pub fn fair_has_rest(slice_ns: u64, used_ns: u64) -> bool {
 pub fn fair_preempts(ahead: i64, sum: u64, nr: u32) -> bool {
     // SAFETY: a pure function of numbers.
     unsafe { intf::fair_preempts(ahead, sum, nr) != 0 }
+}
+
+/// Whether a task that wakes, which has this `lead` on the root's clock, has had no more than its share.
+pub fn fair_is_due(lead: i64) -> bool {
+    // SAFETY: a pure function of a number.
+    unsafe { intf::fair_is_due(lead) != 0 }
 }
 
 /// Whether the running task, which has run for `ran_ns` at a stretch, has had the time to sleep, as it promised the
