@@ -147,12 +147,10 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	cctx->front = 0;
 	if (may_take)
 		ask_again(cpu, now);
-	if (may_take && may_hold(cctx, QUEUE_GRANTED)) {
-		if (front)
-			cctx->preempt_at_tick = 1;
-		else if (take_granted(cpu))
-			return;
-	}
+	if (front)
+		cctx->preempt_at_tick = 1;
+	else if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
+		return;
 	if (pull(cctx, cpu))
 		return;
 	first = first_of(cctx, cpu);

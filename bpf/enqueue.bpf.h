@@ -74,7 +74,7 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)
 {
-	bool woken = enq_flags & SCX_ENQ_WAKEUP, front = !woken && tctx->slept;
+	bool woken = enq_flags & SCX_ENQ_WAKEUP, front = !woken && tctx->slept && has_rest(tctx);
 	u64 slice_ns, key;
 
 	if (woken || tctx->yields)

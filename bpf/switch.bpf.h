@@ -241,7 +241,8 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	settle(p, tctx, cctx, now);
 	note_lead(cctx, cpu, now);
 	note_cut(cctx, runnable, now);
-	tctx->slept = runnable && is_in_moment(cctx);
+	/* In all its runs since it woke it has one moment. */
+	tctx->slept = runnable && is_in_moment(cctx) && !fair_has_had_time(tctx->slice_used_ns);
 	cctx->curr_id = 0;
 	cctx->curr_slot = 0;
 	cctx->curr_effective = 0;
