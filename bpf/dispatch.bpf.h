@@ -106,12 +106,12 @@ static void take_next(s32 cpu, const struct head *first, u64 now)
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 
-/* Lets @prev, which was asked to leave its CPU, go on if it is in its moment (fair.bpf.h). */
+/* Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h). */
 static bool finish_moment(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
-	if (tctx->yields || tctx->leaves || is_held_now(prev, tctx, cpu) || !has_moment(cctx))
+	if (tctx->yields || tctx->leaves || !has_rest(tctx) || is_held_now(prev, tctx, cpu) || !has_moment(cctx))
 		return false;
-	scx_bpf_task_set_slice(prev, rest_or_whole_slice(tctx));
+	scx_bpf_task_set_slice(prev, tctx->slice_ns - tctx->slice_used_ns);
 	bound_slice(prev, tctx, cctx, cpu, now);
 	return true;
 }

@@ -203,19 +203,18 @@ static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u
  * Where in @order a task or group of @weight is runnable again that has a @lead, and had a @lag when it left. It may be
  * behind the clock by @credit_ns of its CPU time: more, saved up in its sleep, could hold the CPU. The clock goes back
  * again when those that boosts have brought ahead of it leave, so what these add to it does not count here. Otherwise
- * a task would lose its credit by waking while one of them is there. What it waited for
- * before it slept is still due, up to FAIR_LAG_SLICES, and less of it where many come at once and have less credit.
+ * a task would lose its credit by waking while one of them is there. What it waited for before it slept is still due.
  * Otherwise a task that waits for several slices of the others, and then runs for a moment at a time, would lose most
- * of it. And it may be ahead by no more than what the others catch up with in FAIR_WAIT_NS, and a slice: the rest of a
- * debt is forgiven.
+ * of it. Either goes up to FAIR_LAG_SLICES, or less where many come at once and have less credit. And it may be ahead by
+ * no more than what the others catch up with in FAIR_WAIT_NS, and a slice: the rest of a debt is forgiven.
  */
 static inline u64 fair_place(const struct cosched_order *order, s64 lead, s64 lag, u32 weight, u64 credit_ns,
 			     u64 slice_ns)
 {
 	u64 lasts_ns = FAIR_LAG_SLICES * (credit_ns < slice_ns ? credit_ns : slice_ns);
-	u64 ahead = order->weight ? order->ahead / order->weight : 0;
-	s64 waited = fair_clamp(lag, 0, fair_clamp(fair_vtime(lasts_ns, weight), 0, FAIR_LEAD_MAX));
-	s64 least = -fair_clamp(fair_vtime(credit_ns, weight) + (credit_ns ? ahead : 0), waited, FAIR_LEAD_MAX);
+	s64 lasts = fair_clamp(fair_vtime(lasts_ns, weight), 0, FAIR_LEAD_MAX);
+	s64 ahead = fair_clamp(order->weight ? order->ahead / order->weight : 0, 0, lasts);
+	s64 least = -fair_clamp(fair_vtime(credit_ns, weight) + ahead, fair_clamp(lag, 0, lasts), FAIR_LEAD_MAX);
 	s64 most = fair_clamp(fair_vtime(FAIR_WAIT_NS, order->weight + weight) + fair_vtime(slice_ns, weight), 0,
 			      FAIR_LEAD_MAX);
 

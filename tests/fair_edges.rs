@@ -51,14 +51,15 @@ fn the_clock_is_the_mean_by_weight_and_goes_both_ways() {
 /// What one may be behind the clock is measured from where the clock would be without those that are ahead of it.
 #[test]
 fn who_is_ahead_takes_no_credit_from_those_that_wake() {
-    let ms = MS as i64;
+    let (ms, slices) = (MS as i64, i64::from(FAIR_LAG_SLICES));
     let (mut order, mut places) = two([0, 60 * ms], [2 * WEIGHT, WEIGHT]);
     assert_eq!((order.clock, order.ahead), (CLOCK + 20 * MS, 40 * MS * u64::from(WEIGHT)), "it is 40 ms ahead");
-    let begins = |order: &cosched_order, credit| {
-        rule::fair_place(order, -MOST, 0, WEIGHT, credit, MS).wrapping_sub(CLOCK) as i64
+    let places_at = |order: &cosched_order, credit, slice| {
+        rule::fair_place(order, -MOST, 0, WEIGHT, credit, slice).wrapping_sub(CLOCK) as i64
     };
-    let behind = 20 * ms - 40 * ms / 3 - 5 * ms;
-    assert!((begins(&order, 5 * MS) - behind).abs() <= 1, "{} for {behind}", begins(&order, 5 * MS));
+    let begins = |order: &cosched_order, credit| places_at(order, credit, 20 * MS);
+    assert_eq!(begins(&order, 5 * MS), 20 * ms - 40 * ms / 3 - 5 * ms);
+    assert_eq!(places_at(&order, 5 * MS, MS), 20 * ms - slices * ms - 5 * ms, "no more than it could have waited for");
     assert_eq!(begins(&order, 0), 20 * ms, "without a credit it begins at the clock");
     rule::fair_reweigh(&mut order, &mut places[1], 2 * WEIGHT);
     assert_eq!(order.ahead, 20 * MS * u64::from(2 * WEIGHT), "the same in CPU time");

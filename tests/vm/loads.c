@@ -8,6 +8,8 @@
 //                                 is, us
 //   loads write MS SECONDS        the same, but what counts is when it has written to a terminal, for which a kernel
 //                                 thread wakes and takes the CPU
+//   loads cut US                  computes for so long and writes to a terminal, for which a kernel thread takes the CPU,
+//                                 for ever
 //   loads part US PERIOD_US       computes for so much of each period, for ever. If it is late it begins at once
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
 //   loads rates N SECONDS         a process on each of the CPUs 1 to N computes for so long. Prints for each how far it has come
@@ -163,6 +165,18 @@ static void wake(int64_t ns, int64_t seconds, int terminal)
 	}
 	qsort(late, n, sizeof(*late), compare);
 	printf("%ld %ld\n", (long)(late[n / 2] / NS_PER_US), (long)(late[n * 99 / 100] / NS_PER_US));
+}
+
+static void cut(int64_t ns)
+{
+	int fd = terminal();
+
+	sleep_until(now() + NS_PER_MS);
+	for (;;) {
+		compute(ns);
+		if (write(fd, "", 1) != 1)
+			fail("write");
+	}
 }
 
 static void part(int64_t ns, int64_t period_ns)
@@ -505,6 +519,8 @@ int main(int count, char **args)
 		wake(N(2) * NS_PER_MS, N(3), -1);
 	else if (!strcmp(what, "write"))
 		wake(N(2) * NS_PER_MS, N(3), terminal());
+	else if (!strcmp(what, "cut"))
+		cut(N(2) * NS_PER_US);
 	else if (!strcmp(what, "part"))
 		part(N(2) * NS_PER_US, N(3) * NS_PER_US);
 	else if (!strcmp(what, "crowd"))

@@ -6,7 +6,7 @@
 # load NAME ARG...: a load on CPU 0, in the cgroup of that name
 load() { (in_group "$1" taskset -c 0 "$LOADS" "${@:2}") & }
 
-# measure: sets the arrays chain, token and late, and crowd
+# measure: sets the arrays chain, token, cut and late, and crowd
 measure() {
 	hog in_group one taskset -c 0
 	hog in_group one taskset -c 0
@@ -23,6 +23,14 @@ measure() {
 	token=("${shares[@]}")
 	end_groups one other
 
+	hog in_group one taskset -c 0
+	hog in_group one taskset -c 0
+	load one cut 400
+	sleep 1
+	of 5 "${hogs[@]}"
+	cut=("${shares[@]}")
+	end_groups one other
+
 	for _ in 1 2 3 4; do hog in_group one taskset -c 0; done
 	sleep 1
 	read -r -a late < <(in_group one taskset -c 0 "$LOADS" wake 10 10)
@@ -30,15 +38,18 @@ measure() {
 
 	crowd=$(in_group one taskset -c 0 "$LOADS" crowd 1200 12)
 	end_groups one other
-	echo "$1: beside the chain ${chain[*]}%, beside the token ${token[*]}%, late by ${late[*]} us, longest wait $crowd ms"
+	echo "$1: beside the chain ${chain[*]}%, beside the token ${token[*]}%, beside who is cut short" \
+		"${cut[*]}%, late by ${late[*]} us, longest wait $crowd ms"
 }
 
 measure eevdf
-p99=${late[1]}
+p99=${late[1]} least=$((cut[0] < cut[1] ? cut[0] : cut[1]))
 start
 measure ours
 (( chain[0] >= 30 && chain[1] >= 30 )) || fail "two busy tasks beside a chain of processes have ${chain[*]}%, not 30 each"
 (( token[0] >= 45 && token[0] <= 60 )) || fail "a busy task beside a cgroup that passes a token has ${token[*]}%, not 45 to 60"
+(( cut[0] * 10 >= least * 9 && cut[1] * 10 >= least * 9 )) ||
+	fail "two busy tasks beside one that kernel threads cut short have ${cut[*]}%, and $least% or more under EEVDF"
 (( late[1] * 10 <= p99 * 12 )) || fail "who wakes each 10 ms is ${late[1]} us late at p99, $p99 us under EEVDF"
 (( crowd <= 2500 )) || fail "one of 1,200 busy tasks waits for $crowd ms"
 runs
