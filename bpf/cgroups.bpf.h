@@ -18,6 +18,7 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 		/* Should a task of its last owner not have left: the order above, still that owner's, forgets it. */
 		here->order.weight = 0;
 		here->order.weighted_vtime = 0;
+		here->order.ahead = 0;
 		here->presence.mean = 0;
 		settle_groups(group, cpu, 0, 0, ROOT_GROUP);
 		here->place.vtime = above->order.clock;

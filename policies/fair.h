@@ -132,6 +132,7 @@ static inline void fair_enter(struct cosched_order *order, struct cosched_place 
 	if (!order->weight)
 		order->clock = place->vtime;
 	place->weight = weight ? weight : 1;
+	place->ahead = 0;	/* what was noted may be of an order that is gone */
 	order->weight += place->weight;
 	order->weighted_vtime += place->weight * place->vtime;
 	fair_set_clock(order);

@@ -70,6 +70,10 @@ fn who_is_ahead_takes_no_credit_from_those_that_wake() {
     assert_eq!((order.ahead, places[0].ahead), (0, 0), "alone it is the mean");
     rule::fair_enter(&mut order, &mut places[1], WEIGHT);
     let noted = order.ahead;
+    let mut stale = cosched_place { ahead: 1 << 40, ..place(CLOCK, 0) };
+    rule::fair_enter(&mut order, &mut stale, WEIGHT);
+    assert_eq!((order.ahead, stale.ahead), (noted, 0), "what it had in an order that is gone is none of this one");
+    rule::fair_leave(&mut order, &mut stale);
     rule::fair_charge(&mut order, &mut places[1], 3000);
     assert!(order.ahead > noted && order.ahead == places[1].ahead, "as of its last run");
 }
