@@ -37,7 +37,7 @@ static bool is_next_known(s32 cpu)
 	return scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0;
 }
 
-/* How a task gets ahead of the running one: one that spins leaves by itself. */
+/* How a task gets ahead of the running task, which leaves by itself if it spins. */
 static u64 preempt_flag(struct cpu_ctx *cctx)
 {
 	return stop_spin(cctx) ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
@@ -67,9 +67,9 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 }
 
 /*
- * Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. In front of all
- * goes one that wakes and would preempt, but for a kernel thread, and one that a kernel thread has cut short in its
- * moment (fair.bpf.h). Else the boost that it took the CPU from would go on before it.
+ * Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. It goes in
+ * front of all if a kernel thread keeps it from preempting as it wakes, or has cut it short in its moment (fair.bpf.h).
+ * Else the boost that it took the CPU from would go on before it.
  */
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)

@@ -309,8 +309,8 @@ static void note_cut(struct cpu_ctx *cctx, bool runnable, u64 now)
 }
 
 /*
- * A task that has slept has a moment when it runs, like a task that promises to sleep, and most sleep again by then. Is
- * the one that runs on @cctx's CPU in its moment?
+ * A task that has slept has a moment when it runs, like a task that promises to sleep. Most sleep again by then. Is the
+ * running task of @cctx's CPU in its moment?
  */
 static bool is_in_moment(const struct cpu_ctx *cctx)
 {
@@ -327,8 +327,8 @@ static bool has_moment(struct cpu_ctx *cctx)
 }
 
 /*
- * Does the fair order have @tctx, which wakes on @cpu, run instead of the task of a user that runs, or was cut short? If
- * a running task has woken it, and promised to sleep, that has a moment to do so. The tick sees to it that no moment
+ * Does the fair order have @tctx, which wakes on @cpu, run instead of the task of a user that runs, or was cut short?
+ * If a running task has woken it, and promised to sleep, that has a moment to do so. The tick sees to it that no moment
  * becomes a slice.
  */
 static bool preempts_now_or_at_tick(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)

@@ -206,8 +206,8 @@ static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u
  * again when those that boosts have brought ahead of it leave, so what these add to it does not count here. Otherwise
  * a task would lose its credit by waking while one of them is there. What it waited for before it slept is still due.
  * Otherwise a task that waits for several slices of the others, and then runs for a moment at a time, would lose most
- * of it. Either goes up to FAIR_LAG_SLICES, or less where many come at once and have less credit. And it may be ahead by
- * no more than what the others catch up with in FAIR_WAIT_NS, and a slice: the rest of a debt is forgiven.
+ * of it. Either goes up to FAIR_LAG_SLICES, or less where many come at once and have less credit. And it may be ahead
+ * by no more than what the others catch up with in FAIR_WAIT_NS, and a slice: the rest of a debt is forgiven.
  */
 static inline u64 fair_place(const struct cosched_order *order, s64 lead, s64 lag, u32 weight, u64 credit_ns,
 			     u64 slice_ns)
@@ -373,9 +373,9 @@ static inline int fair_preempts(s64 ahead, u64 sum, u32 nr)
 }
 
 /*
- * Has one that wakes, and has this @lead on the root's clock, had no more than its share? Then it runs for a moment
- * even ahead of tasks that have had less. Boosts have had the time of these, and it is not for those that sleep most of
- * the time to wait until it is made up for.
+ * Has a waking task with this @lead on the root's clock had no more than its share? Then it runs for a moment even
+ * ahead of tasks that have had less. Boosts have had the time of these. A task that mostly sleeps need not wait until
+ * that is made up for.
  */
 static inline int fair_is_due(s64 lead)
 {

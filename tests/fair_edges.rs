@@ -48,9 +48,9 @@ fn the_clock_is_the_mean_by_weight_and_goes_both_ways() {
     assert_eq!((order.weight, order.weighted_vtime, order.clock), (0, 0, CLOCK), "of none, what it was last");
 }
 
-/// What one may be behind the clock is measured from where the clock would be without those that are ahead of it.
+/// A credit is measured from where the clock would be without the tasks ahead of it.
 #[test]
-fn who_is_ahead_takes_no_credit_from_those_that_wake() {
+fn a_lead_takes_no_credit_from_tasks_that_wake() {
     let (ms, slices) = (MS as i64, i64::from(FAIR_LAG_SLICES));
     let (mut order, mut places) = two([0, 60 * ms], [2 * WEIGHT, WEIGHT]);
     assert_eq!((order.clock, order.ahead), (CLOCK + 20 * MS, 40 * MS * u64::from(WEIGHT)), "it is 40 ms ahead");
@@ -79,7 +79,7 @@ fn who_is_ahead_takes_no_credit_from_those_that_wake() {
 }
 
 #[test]
-fn who_has_had_no_more_than_its_share_is_due() {
+fn a_task_that_has_had_no_more_than_its_share_is_due() {
     assert!(rule::fair_is_due(-MOST) && rule::fair_is_due(0) && !rule::fair_is_due(1));
 }
 

@@ -50,6 +50,12 @@ static void fail(const char *what)
 	exit(1);
 }
 
+static void send_byte(int fd)
+{
+	if (write(fd, "", 1) != 1)
+		fail("write");
+}
+
 static int64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
@@ -127,8 +133,7 @@ static void token(int n, int64_t ns)
 	for (int i = 0; i < n; i++)
 		if (!child())
 			pass(ring[i][0], ring[(i + 1) % n][1], ns);
-	if (write(ring[0][1], "", 1) != 1)
-		fail("write");
+	send_byte(ring[0][1]);
 	pause();
 }
 
@@ -156,8 +161,8 @@ static void wake(int64_t ns, int64_t seconds, int terminal)
 	for (int64_t i = 0; i < n; i++) {
 		next += ns;
 		sleep_until(next);
-		if (terminal >= 0 && write(terminal, "", 1) != 1)
-			fail("write");
+		if (terminal >= 0)
+			send_byte(terminal);
 		late[i] = now() - next;
 		// One that comes after the next was due has missed that one.
 		while (next + ns < now())
@@ -174,8 +179,7 @@ static void cut(int64_t ns)
 	sleep_until(now() + NS_PER_MS);
 	for (;;) {
 		compute(ns);
-		if (write(fd, "", 1) != 1)
-			fail("write");
+		send_byte(fd);
 	}
 }
 

@@ -6,9 +6,9 @@
 . "$(dirname -- "$0")/../case.sh"
 
 # measure WAIT: a task on each CPU wakes each 10 ms and writes to a terminal, for which a kernel thread wakes. Beside
-# them is a pair that waits so, and two busy tasks on each CPU, in two starts. Sets late to when they have written, at p99
-# of the worst of them, in us, and trips to how many round trips the pair makes. At p99 is the fourth of 400: now and
-# then there is a bunch of two or three
+# them is a pair that waits so, and two busy tasks on each CPU, in two starts. Sets late to when the latest task has
+# written, at p99, in us, and trips to how many round trips the pair makes. At p99 is the fourth of 400, since now and
+# then two or three are late together
 measure() {
 	local cpu before wakers
 	late=0 trips=0
@@ -36,7 +36,8 @@ measure() {
 start --policy dcs-sb
 for how in spin block; do
 	measure $how
-	(( late < 1000 )) || fail "beside a pair that waits by $how, a task that wakes each 10 ms has written $late us late at p99"
+	(( late < 1000 )) ||
+		fail "beside a pair that waits by $how, a task that wakes each 10 ms has written $late us late at p99"
 done
 unwarned
 stop
