@@ -23,7 +23,7 @@ struct cpu_ctx {
 	u64 curr_slice_ns;
 	u64 cut_key;		/* the same of the task that was cut short, as it stood then */
 	u32 cut;		/* there is such a task, and no task of a user has run since */
-	u32 front;		/* the first task in the queue goes ahead of boosts (enqueue.bpf.h) */
+	u32 front;		/* the first task in the queue may go ahead of boosts (dispatch.bpf.h) */
 	u64 curr_id;		/* its task_id; 0: idle, or not ours */
 	u64 arrived;		/* where a message for it arrived last (sockets.bpf.h) */
 	u32 messages;		/* that arrived for it. Not an exact count: it changes when there is one */

@@ -33,7 +33,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		 * as it does.
 		 */
 		tctx->message_slice_ns = 0;
-		asks = arrivals_demand(cctx) && has_demand(tctx);
+		asks = !first->front && arrivals_demand(cctx) && has_demand(tctx);
 		granted = asks && ask(prev, tctx, cctx, now);
 		if (!granted) {
 			if (asks)
@@ -106,6 +106,18 @@ static void take_next(s32 cpu, const struct head *first, u64 now)
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 
+/* Does the first task in @cpu's queues go ahead of boosts (enqueue_fair())? No other is so far behind. */
+static bool has_front(struct cpu_ctx *cctx, s32 cpu)
+{
+	struct head first;
+
+	if (!cctx->front)
+		return false;
+	first_of(cctx, cpu, &first);
+	cctx->front = first.queue != NR_ORDERED && (s64)(root_clock(cpu) - first.key) > (s64)FAIR_LEAD_MAX / 2;
+	return cctx->front;
+}
+
 /* Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h). */
 static bool finish_moment(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
@@ -143,17 +155,17 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (prev && tctx && finish_moment(prev, tctx, cctx, cpu, now))
 		return;
-	front = cctx->front;
-	cctx->front = 0;
 	if (may_take)
 		ask_again(cpu, now);
+	front = has_front(cctx, cpu);
 	if (front)
 		cctx->preempt_at_tick = 1;
 	else if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
 		return;
 	if (pull(cctx, cpu))
 		return;
-	first = first_of(cctx, cpu);
+	first_of(cctx, cpu, &first);
+	first.front = front;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, &first, now))
 		return;
 	if (may_take)

@@ -67,9 +67,9 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 }
 
 /*
- * Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. It goes in
- * front of all if a kernel thread keeps it from preempting as it wakes, or has cut it short in its moment (fair.bpf.h).
- * Else the boost that it took the CPU from would go on before it.
+ * Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. A task that is
+ * to preempt as it wakes goes in front of all if it cannot: a kernel thread runs, or it is settled what runs next. So
+ * does a task that a kernel thread has cut short in its moment (fair.bpf.h). Else boosts would go on before it.
  */
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)

@@ -69,14 +69,15 @@ static bool holds(const struct cpu_ctx *cctx, s32 cpu, u32 queue)
 /* The task that a CPU runs next in the fair order. */
 struct head {
 	u32 queue;		/* at the head of which it is; NR_ORDERED: nothing waits */
+	u32 front;		/* it goes ahead of boosts */
 	u64 key;
 };
 
-static struct head first_of(struct cpu_ctx *cctx, s32 cpu)
+static void first_of(struct cpu_ctx *cctx, s32 cpu, struct head *first)
 {
-	struct head first = { .queue = NR_ORDERED };
 	u32 queue;
 
+	*first = (struct head){ .queue = NR_ORDERED };
 	for (queue = 0; queue < NR_ORDERED; queue++) {
 		struct task_struct *p;
 
@@ -85,12 +86,11 @@ static struct head first_of(struct cpu_ctx *cctx, s32 cpu)
 		p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, queue));
 		if (!p && !scx_bpf_dsq_nr_queued(queue_id(cpu, queue)))
 			cctx->filled &= ~(1U << queue);
-		if (!p || (first.queue != NR_ORDERED && !vtime_before(p->scx.dsq_vtime, first.key)))
+		if (!p || (first->queue != NR_ORDERED && !vtime_before(p->scx.dsq_vtime, first->key)))
 			continue;
-		first.queue = queue;
-		first.key = p->scx.dsq_vtime;
+		first->queue = queue;
+		first->key = p->scx.dsq_vtime;
 	}
-	return first;
 }
 
 /* Does anything wait on @cpu for its turn? */

@@ -131,6 +131,19 @@ static void note_current(struct task_struct *p, struct task_ctx *tctx, struct cp
 	cctx->curr_talks = tctx->endpoints[0] != 0;
 }
 
+/*
+ * A boost may have come while @cpu switched to the task that runs now, or a task that goes ahead of that when it was
+ * settled that it is next (enqueue_fair()). After a kernel thread it comes by itself.
+ */
+static void heed_latecomers(struct cpu_ctx *cctx, s32 cpu)
+{
+	if (cctx->curr_kthread)
+		cctx->preempt_at_tick = 0;
+	else if ((cctx->front && !cctx->curr_has_turn && !has_moment(cctx)) ||
+		 (cctx->preempt_at_tick && !cctx->curr_slept))
+		preempt_for(cctx, cpu);
+}
+
 void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -172,11 +185,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	note_current(p, tctx, cctx, key, now);
 	note_turn(p, tctx, cctx, cpu);
 	set_phase(tctx, PHASE_RUNS);
-	/* A boost may have come while the CPU switched. After a kernel thread it comes by itself. */
-	if (cctx->curr_kthread)
-		cctx->preempt_at_tick = 0;
-	else if (cctx->preempt_at_tick && !cctx->curr_slept)
-		preempt_for(cctx, cpu);
+	heed_latecomers(cctx, cpu);
 	if (looks_matter())
 		begin_watch(tctx, cctx);
 	record_latency(tctx, now);

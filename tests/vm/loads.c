@@ -6,8 +6,8 @@
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
 //                                 is, us
-//   loads write MS SECONDS        the same, but what counts is when it has written to a terminal, for which a kernel
-//                                 thread wakes and takes the CPU
+//   loads write US SECONDS        the same with a period in us, but what counts is when it has written to a terminal, for
+//                                 which a kernel thread wakes and takes the CPU
 //   loads cut US                  computes for so long and writes to a terminal, for which a kernel thread takes the CPU,
 //                                 for ever
 //   loads part US PERIOD_US       computes for so much of each period, for ever. If it is late it begins at once
@@ -19,6 +19,9 @@
 //   loads pair WAIT FILE          a process on CPU 0 and one on CPU 1 that pass a message to and fro over TCP. Round
 //                                 trips are counted in FILE. Both receive as WAIT says: block; poll; spin, which asks
 //                                 again and again; or seldom, which computes for 0.2 ms between two receives
+//   loads behind N MS             N times, a process on CPU 1 sends a message to one on CPU 0, which computes for so long
+//                                 when it comes, and at once wakes another one there. Prints p50 and p99 of how long the
+//                                 latter takes to run, us
 //   loads many N SECONDS          a process on CPU 1 receives from N sockets in turn, without waiting. It is stopped until
 //                                 there is a message in each. When it has read them, prints its pid; after so many
 //                                 seconds sends it N more, and prints how long these take, us
@@ -153,6 +156,17 @@ static int terminal(void)
 	return fd;
 }
 
+// Prints p50 and p99 of @n times, in us, and how many are longer than 1 ms.
+static void print_times(int64_t *ns, int64_t n)
+{
+	int64_t longer = 0;
+
+	qsort(ns, n, sizeof(*ns), compare);
+	for (int64_t i = 0; i < n; i++)
+		longer += ns[i] > NS_PER_MS;
+	printf("%ld %ld %ld\n", (long)(ns[n / 2] / NS_PER_US), (long)(ns[n * 99 / 100] / NS_PER_US), (long)longer);
+}
+
 // A terminal of -1 is none.
 static void wake(int64_t ns, int64_t seconds, int terminal)
 {
@@ -168,8 +182,7 @@ static void wake(int64_t ns, int64_t seconds, int terminal)
 		while (next + ns < now())
 			next += ns;
 	}
-	qsort(late, n, sizeof(*late), compare);
-	printf("%ld %ld\n", (long)(late[n / 2] / NS_PER_US), (long)(late[n * 99 / 100] / NS_PER_US));
+	print_times(late, n);
 }
 
 static void cut(int64_t ns)
@@ -440,6 +453,44 @@ static void pair(const char *wait_how, const char *path)
 		;
 }
 
+static void behind(int64_t n, int64_t ns)
+{
+	int64_t late[n], begun, ran;
+	int ends[2], asked[2], told[2];
+	char byte;
+
+	connect_pair(ends);
+	if (pipe(asked) || pipe(told))
+		fail("pipe");
+	if (!child()) {
+		run_on(0);
+		for (;;) {
+			if (recv(ends[1], &byte, 1, 0) != 1)
+				exit(0);
+			compute(ns);
+		}
+	}
+	if (!child()) {
+		run_on(0);
+		while (read(asked[0], &byte, 1) == 1) {
+			ran = now();
+			if (write(told[1], &ran, sizeof(ran)) != sizeof(ran))
+				fail("write");
+		}
+	}
+	run_on(1);
+	for (int64_t i = 0; i < n; i++) {
+		sleep_until(now() + 6 * ns);
+		begun = now();
+		send_byte(ends[0]);
+		send_byte(asked[1]);
+		if (read(told[0], &ran, sizeof(ran)) != sizeof(ran))
+			fail("read");
+		late[i] = ran - begun;
+	}
+	print_times(late, n);
+}
+
 // Reads from all sockets in turn, and tells of each N messages.
 static void ask_many(int listener, int n, int told)
 {
@@ -522,7 +573,7 @@ int main(int count, char **args)
 	else if (!strcmp(what, "wake"))
 		wake(N(2) * NS_PER_MS, N(3), -1);
 	else if (!strcmp(what, "write"))
-		wake(N(2) * NS_PER_MS, N(3), terminal());
+		wake(N(2) * NS_PER_US, N(3), terminal());
 	else if (!strcmp(what, "cut"))
 		cut(N(2) * NS_PER_US);
 	else if (!strcmp(what, "part"))
@@ -535,6 +586,8 @@ int main(int count, char **args)
 		threads(N(2));
 	else if (!strcmp(what, "exits"))
 		exits(N(2), (size_t)N(3) << 20);
+	else if (!strcmp(what, "behind"))
+		behind(N(2), N(3) * NS_PER_MS);
 	else if (!strcmp(what, "many"))
 		many(N(2), N(3));
 	else if (!strcmp(what, "pair") && count == 4)
