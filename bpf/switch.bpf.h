@@ -280,17 +280,20 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 
 /*
  * A slice can only end at a tick. One that would end less than half a tick from now ends now: otherwise a
- * slice that began just after a tick would last a whole tick too long, on some nodes and not on others.
+ * slice that began just after a tick would last a whole tick too long, on some nodes and not on others. A slice of 0 has
+ * been used, or another task has preempted @p just now. Then its rest is left, tick or no tick. Not so that of a kernel
+ * thread, which the pulse does not kick.
  */
 void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct task_ctx *tctx = task_ctx_of(p);
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
-	bool preempted;
+	bool preempted, cut;
 
 	if (!tctx || !cctx)
 		return;
+	cut = !p->scx.slice && !cctx->curr_kthread;
 	if (tctx->order_group != ROOT_GROUP) {
 		advance_share_clock(cctx, tctx->order_cpu, scx_bpf_now());
 		weigh_groups(tctx->order_group, tctx->order_cpu);
@@ -305,7 +308,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 		return;
 	/* The slice of one that spins ends when it sleeps, or with the next tick. */
 	scx_bpf_task_set_slice(p, stop_spin(cctx) ? tick_ns() : 0);
-	if (!preempted)
+	if (!preempted && !cut)
 		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
 }
 
