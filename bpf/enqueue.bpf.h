@@ -85,6 +85,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	if (woken && takes_cpu(p, tctx, cctx, cpu)) {
 		count(COSCHED_COUNTER_preemptions);
 		if (runs_user(cctx) && !is_next_known(cpu)) {
+			cctx->curr_slept = 0;	/* its moment ends, and it does not come before @p again */
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 			return;
 		}
