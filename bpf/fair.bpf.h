@@ -112,12 +112,14 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 
 /*
  * Bounds the debt of @tctx, which is in the order of its CPU, and that of its groups. A change of policy comes
- * without a bill: what was granted under the old one is forgiven. A kernel thread has no debt at all.
+ * without a bill: what was granted under the old one is forgiven. A kernel thread has no debt, unless kernel threads
+ * have used up their budget (policies/account.h): it would be due each time that it wakes.
  */
 static void bound_debts(struct task_struct *p, struct task_ctx *tctx)
 {
+	struct cpu_ctx *cctx = cpu_ctx_of(tctx->order_cpu);
 	u32 policy = READ_ONCE(policy_now);
-	bool forgives = is_kthread(p) || tctx->policy_seen != policy;
+	bool forgives = tctx->policy_seen != policy || (is_kthread(p) && cctx && !cctx->urgent.starving);
 	struct group_on *on = order_of(tctx);
 
 	tctx->policy_seen = policy;
