@@ -33,7 +33,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		 * as it does.
 		 */
 		tctx->message_slice_ns = 0;
-		asks = !first->front && arrivals_demand(cctx) && has_demand(tctx);
+		asks = !cctx->front && arrivals_demand(cctx) && has_demand(tctx);
 		granted = asks && ask(prev, tctx, cctx, now);
 		if (!granted) {
 			if (asks)
@@ -134,7 +134,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	struct task_ctx *tctx = NULL;
 	u64 now = scx_bpf_now();
 	struct head first;
-	bool may_take, front;
+	bool may_take;
 
 	if (!cctx)
 		return;
@@ -157,15 +157,13 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (may_take)
 		ask_again(cpu, now);
-	front = has_front(cctx, cpu);
-	if (front)
+	if (has_front(cctx, cpu))
 		cctx->preempt_at_tick = 1;
 	else if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
 		return;
 	if (pull(cctx, cpu))
 		return;
 	first_of(cctx, cpu, &first);
-	first.front = front;
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, &first, now))
 		return;
 	if (may_take)

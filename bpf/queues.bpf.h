@@ -69,7 +69,6 @@ static bool holds(const struct cpu_ctx *cctx, s32 cpu, u32 queue)
 /* The task that a CPU runs next in the fair order. */
 struct head {
 	u32 queue;		/* at the head of which it is; NR_ORDERED: nothing waits */
-	u32 front;		/* it goes ahead of boosts */
 	u64 key;
 };
 
