@@ -118,10 +118,15 @@ static bool has_front(struct cpu_ctx *cctx, s32 cpu)
 	return cctx->front;
 }
 
-/* Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h). */
-static bool finish_moment(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+/*
+ * Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h). So does a kernel
+ * thread: the task that was there before was asked. Else it would wait behind the boost that comes.
+ */
+static bool finish(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
-	if (tctx->yields || tctx->leaves || !has_rest(tctx) || is_held_now(prev, tctx, cpu) || !has_moment(cctx))
+	if (tctx->yields || tctx->leaves || !has_rest(tctx) || is_held_now(prev, tctx, cpu))
+		return false;
+	if (!is_urgent(prev, cctx) && !has_moment(cctx))
 		return false;
 	scx_bpf_task_set_slice(prev, tctx->slice_ns - tctx->slice_used_ns);
 	bound_slice(prev, tctx, cctx, cpu, now);
@@ -153,7 +158,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	may_take = clear_fronts(cctx, cpu, now);
 	if (dispatch_row(prev, tctx, cctx, cpu, now))
 		return;
-	if (prev && tctx && finish_moment(prev, tctx, cctx, cpu, now))
+	if (prev && tctx && finish(prev, tctx, cctx, cpu, now))
 		return;
 	if (may_take)
 		ask_again(cpu, now);

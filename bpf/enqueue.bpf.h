@@ -129,15 +129,13 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 }
 
 /*
- * A kernel thread runs at once. If another kernel thread is running, it waits until that thread is done, or until the
- * next tick. The preempted thread then goes on right behind it and does not wait for its turn: otherwise whatever needs
- * it would wait for a whole slice of a task that only computes. Returns false if the kernel thread has to wait for its
- * turn: it has used its slice, it has yielded, or the budget of kernel threads is used up (policies/account.h).
+ * @p, which is urgent, runs at once. If another kernel thread is running, @p waits until that thread is done, or until
+ * the next tick. The preempted thread then goes on right behind it and does not wait for its turn: otherwise whatever
+ * needs it would wait for a whole slice of a task that only computes. Returns false if @p has to wait for its turn: it
+ * has used its slice, or it has yielded.
  */
 static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 enq_flags)
 {
-	if (cctx->urgent.starving)
-		return false;
 	if (enq_flags & SCX_ENQ_WAKEUP) {
 		enq_flags |= cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
 		cctx->preempt_at_tick |= cctx->curr_kthread;
@@ -169,7 +167,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (enqueue_aside(p, tctx, cctx, cpu, enq_flags))
 		return;
-	if (is_kthread(p) && enqueue_kthread(p, tctx, cctx, enq_flags))
+	if (is_urgent(p, cctx) && enqueue_kthread(p, tctx, cctx, enq_flags))
 		return;
 
 	if (tctx->order_cpu != cpu)

@@ -11,12 +11,21 @@
  * shuffle the tasks that it preempts.
  *
  * Kernel threads do what others ask for, and it is not known for which task. They have a place like all, but neither
- * credit nor debt.
+ * credit nor debt while they are urgent.
  */
 #ifndef COSCHED_FAIR_BPF_H
 #define COSCHED_FAIR_BPF_H
 
 #define REFRESH_NS	NSEC_PER_MSEC	/* how often the last in a queue is looked at, at most */
+
+/*
+ * Is @p a kernel thread, and have those on @cctx's CPU not used up their budget (policies/account.h)? If they have, @p
+ * keeps its debt. Without one it would be due each time that it wakes.
+ */
+static bool is_urgent(const struct task_struct *p, const struct cpu_ctx *cctx)
+{
+	return is_kthread(p) && !cctx->urgent.starving;
+}
 
 /* Is @tctx in the order of a CPU? */
 static bool is_in_order(const struct task_ctx *tctx)
@@ -86,7 +95,7 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	u32 weight = task_weight(p), key = tctx->group;
 	struct group *g = bpf_map_lookup_elem(&groups, &key);
 	u64 slice_ns = current_policy()->slice_ns;
-	s64 lead = forget_ways(is_kthread(p) ? 0 : lead_in_group(tctx));
+	s64 lead = forget_ways(is_urgent(p, cctx) ? 0 : lead_in_group(tctx));
 	/* Where it was behind, others were ahead. */
 	s64 lag = forget_ways(tctx->order_cpu == cpu ? tctx->place.lag : 0);
 	u64 own_credit_ns = forget_ways(tctx->held ? FAIR_LEAD_MAX : credit_ns);
@@ -112,14 +121,13 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 
 /*
  * Bounds the debt of @tctx, which is in the order of its CPU, and that of its groups. A change of policy comes
- * without a bill: what was granted under the old one is forgiven. A kernel thread has no debt, unless kernel threads
- * have used up their budget (policies/account.h): it would be due each time that it wakes.
+ * without a bill: what was granted under the old one is forgiven.
  */
 static void bound_debts(struct task_struct *p, struct task_ctx *tctx)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(tctx->order_cpu);
 	u32 policy = READ_ONCE(policy_now);
-	bool forgives = tctx->policy_seen != policy || (is_kthread(p) && cctx && !cctx->urgent.starving);
+	bool forgives = tctx->policy_seen != policy || (cctx && is_urgent(p, cctx));
 	struct group_on *on = order_of(tctx);
 
 	tctx->policy_seen = policy;
