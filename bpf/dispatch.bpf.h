@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU runs next. In this order: a task of the row or job that has its turn; a boosted task; a task from a busier
- * CPU; the running task, if its turn goes on; the first task in its own queues; a task that waits on another CPU.
+ * What a CPU runs next. In this order: a kernel thread, or a task in its moment, that was asked to leave meanwhile; a
+ * task that is to go ahead of boosts (enqueue_fair()); a task of the row or job that has its turn; a boosted task; a
+ * task from a busier CPU; the running task, if its turn goes on; the first task in its own queues; a task that waits on
+ * another CPU.
  */
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
@@ -106,18 +108,6 @@ static void take_next(s32 cpu, const struct head *first, u64 now)
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 
-/* Does the first task in @cpu's queues go ahead of boosts (enqueue_fair())? No other is so far behind. */
-static bool has_front(struct cpu_ctx *cctx, s32 cpu)
-{
-	struct head first;
-
-	if (!cctx->front)
-		return false;
-	first_of(cctx, cpu, &first);
-	cctx->front = first.queue != NR_ORDERED && (s64)(root_clock(cpu) - first.key) > (s64)FAIR_LEAD_MAX / 2;
-	return cctx->front;
-}
-
 /*
  * Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h). So does a kernel
  * thread: the task that was there before was asked. Else it would wait behind the boost that comes.
@@ -139,7 +129,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	struct task_ctx *tctx = NULL;
 	u64 now = scx_bpf_now();
 	struct head first;
-	bool may_take;
+	bool may_take, front;
 
 	if (!cctx)
 		return;
@@ -156,13 +146,15 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	empty_box(cpu);
 	take_back(cpu, now);
 	may_take = clear_fronts(cctx, cpu, now);
-	if (dispatch_row(prev, tctx, cctx, cpu, now))
-		return;
+	begin_turn(prev, tctx, cctx, cpu, now);
 	if (prev && tctx && finish(prev, tctx, cctx, cpu, now))
+		return;
+	front = has_front(cctx, cpu);
+	if (!front && dispatch_row(prev, tctx, cctx, cpu, now))
 		return;
 	if (may_take)
 		ask_again(cpu, now);
-	if (has_front(cctx, cpu))
+	if (front)
 		cctx->preempt_at_tick = 1;
 	else if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
 		return;

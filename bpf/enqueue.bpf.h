@@ -69,7 +69,7 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 /*
  * Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. A task that is
  * to preempt as it wakes goes in front of all if it cannot: a kernel thread runs, or it is settled what runs next. So
- * does a task that a kernel thread has cut short in its moment (fair.bpf.h). Else boosts would go on before it.
+ * does a task that has been cut short in its moment (fair.bpf.h). Else boosts would go on before it.
  */
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)
@@ -85,7 +85,6 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	if (woken && takes_cpu(p, tctx, cctx, cpu)) {
 		count(COSCHED_COUNTER_preemptions);
 		if (runs_user(cctx) && !is_next_known(cpu)) {
-			cctx->curr_slept = 0;	/* its moment ends, and it does not come before @p again */
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 			return;
 		}
@@ -94,7 +93,7 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	cctx->front |= front;
 	key = tctx->key;
 	if (front)
-		tctx->key = root_clock(cpu) - FAIR_LEAD_MAX;
+		tctx->key = front_key(key, cpu);
 	insert(p, tctx, queue_for(p, tctx), slice_ns, enq_flags);
 	tctx->key = key;
 	/* ops.select_cpu() has just looked for an idle CPU, and there was none. */

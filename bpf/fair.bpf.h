@@ -319,12 +319,13 @@ static void note_cut(struct cpu_ctx *cctx, bool runnable, u64 now)
 }
 
 /*
- * A task that has slept has a moment when it runs, like a task that promises to sleep. Most sleep again by then. Is the
- * running task of @cctx's CPU in its moment?
+ * A task that has slept has a moment when it runs, like a task that promises to sleep. Most sleep again by then. One
+ * whose row has its turn needs none. Is the running task of @cctx's CPU in its moment?
  */
 static bool is_in_moment(const struct cpu_ctx *cctx)
 {
-	return cctx->curr_slept && !cctx->curr_boosted && !fair_has_had_time(has_run_ns(cctx, scx_bpf_now()));
+	return cctx->curr_slept && !cctx->curr_boosted && !cctx->curr_has_turn &&
+	       !fair_has_had_time(has_run_ns(cctx, scx_bpf_now()));
 }
 
 /* The same. If it is, and does not sleep, the next tick is told to preempt it. */
@@ -334,6 +335,26 @@ static bool has_moment(struct cpu_ctx *cctx)
 
 	cctx->preempt_at_tick |= in_moment;
 	return in_moment;
+}
+
+/* The place in @cpu's queues of a task that goes ahead of boosts, for one that stands at @key: among such as elsewhere. */
+static u64 front_key(u64 key, s32 cpu)
+{
+	u64 clock = root_clock(cpu);
+
+	return clock - FAIR_LEAD_MAX + fair_clamp(key - clock, -(s64)FAIR_LEAD_MAX / 4, FAIR_LEAD_MAX / 4);
+}
+
+/* Does the first task in @cpu's queues go ahead of boosts (enqueue_fair())? No other is so far behind. */
+static bool has_front(struct cpu_ctx *cctx, s32 cpu)
+{
+	struct head first;
+
+	if (!cctx->front)
+		return false;
+	first_of(cctx, cpu, &first);
+	cctx->front = first.queue != NR_ORDERED && (s64)(root_clock(cpu) - first.key) > (s64)FAIR_LEAD_MAX / 2;
+	return cctx->front;
 }
 
 /*

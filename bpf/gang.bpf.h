@@ -44,11 +44,14 @@ static bool may_lead(struct task_ctx *tctx, u64 now)
 	return is_gang() || beat_may_lead(current_policy(), surplus_of(tctx, now));
 }
 
-/* May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? */
-static bool row_preempts(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
+/*
+ * May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? That one
+ * has its moment first.
+ */
+static bool row_preempts(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	return has_row(cctx) && !cctx->curr_has_turn && !cctx->curr_kthread && has_turn(p) &&
-	       may_lead(tctx, scx_bpf_now());
+	       may_lead(tctx, scx_bpf_now()) && !has_moment(cctx);
 }
 
 /* @p runs on @cctx's CPU. */
@@ -123,7 +126,6 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 	bool goes_on;
 	u64 key = 0;
 
-	begin_turn(prev, tctx, cctx, cpu, now);
 	if (!has_row(cctx))
 		return false;
 	if (is_gang()) {

@@ -293,6 +293,8 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 		return;
 	}
 	if (is_beat() && cctx->turn != beat_turn()) {
+		if (has_moment(cctx))
+			return;
 		note_row(beat_time() % gang_quantum_ns(policy));
 		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */
 		end_slice(p, cctx, cpu);

@@ -139,7 +139,7 @@ static void heed_latecomers(struct cpu_ctx *cctx, s32 cpu)
 {
 	if (cctx->curr_kthread)
 		cctx->preempt_at_tick = 0;
-	else if ((cctx->front && !cctx->curr_has_turn && !has_moment(cctx)) ||
+	else if ((has_front(cctx, cpu) && !has_moment(cctx)) ||
 		 (cctx->preempt_at_tick && !cctx->curr_slept))
 		preempt_for(cctx, cpu);
 }

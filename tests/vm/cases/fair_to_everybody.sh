@@ -39,7 +39,7 @@ measure() {
 	crowd=$(in_group one taskset -c 0 "$LOADS" crowd 1200 12)
 	end_groups one other
 	echo "$1: beside the chain ${chain[*]}%, beside the token ${token[*]}%, beside a task cut short" \
-		"${cut[*]}%, late by ${late[*]} us, longest wait $crowd ms"
+		"${cut[*]}%, late by ${late[*]:0:2} us, longest wait $crowd ms"
 }
 
 measure eevdf
