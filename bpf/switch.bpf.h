@@ -250,8 +250,8 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	settle(p, tctx, cctx, now);
 	note_lead(cctx, cpu, now);
 	note_cut(cctx, runnable, now);
-	/* In all its runs since it woke it has one moment. */
-	tctx->slept = runnable && is_in_moment(cctx) && !fair_has_had_time(tctx->slice_used_ns);
+	/* In all its runs since it woke it has one moment, which no change of its properties ends. */
+	tctx->slept = (runnable || !p->__state) && is_in_moment(cctx) && !fair_has_had_time(tctx->slice_used_ns);
 	cctx->curr_id = 0;
 	cctx->curr_slot = 0;
 	cctx->curr_effective = 0;
@@ -293,13 +293,13 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 
 	if (!tctx || !cctx)
 		return;
-	cut = !p->scx.slice && !cctx->curr_kthread;
 	if (tctx->order_group != ROOT_GROUP) {
 		advance_share_clock(cctx, tctx->order_cpu, scx_bpf_now());
 		weigh_groups(tctx->order_group, tctx->order_cpu);
 	}
 	start_pulse(tctx, cctx, cpu);
 	beat_at_tick(p, tctx, cctx, cpu);
+	cut = !p->scx.slice && !cctx->curr_kthread;
 	hear_hints(cctx, cpu);
 	if (cosched_wait_parks(current_policy()) && !READ_ONCE(cctx->beats))
 		watch_wait(p, tctx, cctx, cpu);

@@ -6,8 +6,8 @@
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
 //                                 is, us, and how often that is more than 2 ms
-//   loads write US SECONDS        the same with a period in us, but what counts is when it has written to a terminal, for
-//                                 which a kernel thread wakes and takes the CPU
+//   loads write US SECONDS        the same with a period in us, but what counts is when it has changed its nice level and
+//                                 written to a terminal, for which a kernel thread wakes and takes the CPU
 //   loads cut US                  computes for so long and writes to a terminal, for which a kernel thread takes the CPU,
 //                                 for ever
 //   loads part US PERIOD_US       computes for so much of each period, for ever. If it is late it begins at once
@@ -40,6 +40,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -167,7 +168,8 @@ static void print_times(int64_t *ns, int64_t n)
 	printf("%ld %ld %ld\n", (long)(ns[n / 2] / NS_PER_US), (long)(ns[n * 99 / 100] / NS_PER_US), (long)longer);
 }
 
-// A terminal of -1 is none.
+// A terminal of -1 is none. To change the nice level takes the task off its CPU and puts it back, as locks do with
+// PREEMPT_RT.
 static void wake(int64_t ns, int64_t seconds, int terminal)
 {
 	int64_t n = seconds * NS_PER_S / ns, *late = calloc(n, sizeof(*late)), next = now();
@@ -175,8 +177,11 @@ static void wake(int64_t ns, int64_t seconds, int terminal)
 	for (int64_t i = 0; i < n; i++) {
 		next += ns;
 		sleep_until(next);
-		if (terminal >= 0)
+		if (terminal >= 0) {
+			if (setpriority(PRIO_PROCESS, 0, i % 2))
+				fail("setpriority");
 			send_byte(terminal);
+		}
 		late[i] = now() - next;
 		// One that comes after the next was due has missed that one.
 		while (next + ns < now())
