@@ -109,8 +109,8 @@ static void take_next(s32 cpu, const struct head *first, u64 now)
 }
 
 /*
- * Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h). So does a kernel
- * thread: the task that was there before was asked. Else it would wait behind the boost that comes.
+ * Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h), or is a kernel
+ * thread: the task that was there before was asked. Else the thread would wait behind the boost that comes.
  */
 static bool finish(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
 {

@@ -337,7 +337,7 @@ static bool has_moment(struct cpu_ctx *cctx)
 	return in_moment;
 }
 
-/* The place in @cpu's queues of a task that goes ahead of boosts, for one that stands at @key: among such as elsewhere. */
+/* The place in @cpu's queues of a task at @key that goes ahead of boosts. Among such the fair order holds. */
 static u64 front_key(u64 key, s32 cpu)
 {
 	u64 clock = root_clock(cpu);

@@ -45,8 +45,8 @@ static bool may_lead(struct task_ctx *tctx, u64 now)
 }
 
 /*
- * May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? That one
- * has its moment first.
+ * May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? The
+ * running task has its moment first.
  */
 static bool row_preempts(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {

@@ -293,7 +293,7 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 		return;
 	}
 	if (is_beat() && cctx->turn != beat_turn()) {
-		if (has_moment(cctx))
+		if (has_moment(cctx))	/* of a task without a turn: the next tick ends it */
 			return;
 		note_row(beat_time() % gang_quantum_ns(policy));
 		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */

@@ -8,10 +8,10 @@
 # it is where the job has won the turn. Under "local" it is the receiver that has a moment, which the next tick ends.
 . "$(dirname -- "$0")/../case.sh"
 
-# measure WAIT POLICY: a task on each CPU wakes each 10.02 ms, at all times within a tick, and writes to a terminal, for
-# which a kernel thread wakes. Beside them is a pair that waits so, and two busy tasks on each CPU, in two starts. Sets
-# late to when the latest task has written, at p99, in us, missed to how often one of them had not after 2 ms, of 1,600
-# times, and trips to how many round trips the pair makes
+# measure WAIT POLICY: a task on each CPU wakes each 10.02 ms, at all times within a tick. It changes its nice level and
+# writes to a terminal, for which a kernel thread wakes. Beside them is a pair that waits so, and two busy tasks on each
+# CPU, in two starts. Sets late to when the latest task has written, at p99, in us, missed to how often one of them had
+# not after 2 ms, of 1,600 times, and trips to how many round trips the pair makes
 measure() {
 	local cpu before wakers
 	scx_cosched policy set "$2"
