@@ -92,8 +92,11 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	}
 	cctx->front |= front;
 	key = tctx->key;
-	if (front)
-		tctx->key = front_key(key, cpu);
+	if (front) {
+		u64 clock = root_clock(cpu);
+
+		tctx->key = clock + fair_front(key - clock);
+	}
 	insert(p, tctx, queue_for(p, tctx), slice_ns, enq_flags);
 	tctx->key = key;
 	/* ops.select_cpu() has just looked for an idle CPU, and there was none. */

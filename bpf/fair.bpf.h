@@ -337,15 +337,7 @@ static bool has_moment(struct cpu_ctx *cctx)
 	return in_moment;
 }
 
-/* The place in @cpu's queues of a task at @key that goes ahead of boosts. Among such the fair order holds. */
-static u64 front_key(u64 key, s32 cpu)
-{
-	u64 clock = root_clock(cpu);
-
-	return clock - FAIR_LEAD_MAX + fair_clamp(key - clock, -(s64)FAIR_LEAD_MAX / 4, FAIR_LEAD_MAX / 4);
-}
-
-/* Does the first task in @cpu's queues go ahead of boosts (enqueue_fair())? No other is so far behind. */
+/* Does the first task in @cpu's queues go ahead of boosts (enqueue_fair())? */
 static bool has_front(struct cpu_ctx *cctx, s32 cpu)
 {
 	struct head first;
@@ -353,7 +345,7 @@ static bool has_front(struct cpu_ctx *cctx, s32 cpu)
 	if (!cctx->front)
 		return false;
 	first_of(cctx, cpu, &first);
-	cctx->front = first.queue != NR_ORDERED && (s64)(root_clock(cpu) - first.key) > (s64)FAIR_LEAD_MAX / 2;
+	cctx->front = first.queue != NR_ORDERED && fair_is_front(first.key - root_clock(cpu));
 	return cctx->front;
 }
 

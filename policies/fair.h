@@ -51,6 +51,7 @@
 #define FAIR_FEW		8		/* tasks on a CPU */
 #define FAIR_MANY		(1U << 20)	/* more count as so many */
 #define FAIR_LEAD_MAX		(1ULL << 36)	/* a lead beyond is as good as this: 69 s */
+#define FAIR_FRONT		(FAIR_LEAD_MAX / 4)	/* of tasks that go ahead of boosts, leads beyond are all alike */
 #define FAIR_SUM_MAX		(1ULL << 27)	/* so that a product of both fits into 64 bits */
 
 /* The runnable tasks and groups of one group, on one CPU. It starts as zeroes. */
@@ -380,6 +381,21 @@ static inline int fair_preempts(s64 ahead, u64 sum, u32 nr)
 static inline int fair_is_due(s64 lead)
 {
 	return lead <= 0;
+}
+
+/*
+ * Where in the queue one with this @lead on the root's clock stands that goes ahead of boosts: before all others. Among
+ * such the fair order holds.
+ */
+static inline s64 fair_front(s64 lead)
+{
+	return fair_clamp(lead, -(s64)FAIR_FRONT, FAIR_FRONT) - 3 * (s64)FAIR_FRONT;
+}
+
+/* Does the one that stands there go ahead of boosts? */
+static inline int fair_is_front(s64 place)
+{
+	return place <= -2 * (s64)FAIR_FRONT;
 }
 
 /*

@@ -42,7 +42,7 @@ struct Row {
     weight: u32,
     nr: u32,
     flag: u64,
-    answers: [u64; 15],
+    answers: [u64; 17],
 }
 
 impl differential::Row for Row {
@@ -82,7 +82,7 @@ impl differential::Row for Row {
             weight: number(10_000) as u32,
             nr: number(10_000) as u32,
             flag: number(2),
-            answers: [0; 15],
+            answers: [0; 17],
             policy: random.policy(),
             demand: random.demand(),
         }
@@ -107,6 +107,8 @@ impl differential::Row for Row {
             native::fair_load(self.presence.mean),
             native::fair_has_had_time(ns).into(),
             native::fair_is_due(lead).into(),
+            native::fair_front(lead.wrapping_mul(4)) as u64,
+            native::fair_is_front(lead.wrapping_mul(4)).into(),
         ];
         native::fair_note_presence(&mut self.presence, sum, now_ns);
         comes.vtime = native::fair_place(order, lead, comes.lag, weight, ns, now_ns);
@@ -125,18 +127,21 @@ impl differential::Row for Row {
 
     fn bytes(&mut self) -> &mut [u8] {
         const RULES: usize = size_of::<cosched_policy>() + size_of::<cosched_demand>();
-        const { assert!(size_of::<Row>() == RULES + 4 * 8 + 8 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 15 * 8) };
+        const { assert!(size_of::<Row>() == RULES + 4 * 8 + 8 * 8 + 2 * 8 + 2 * 8 + 4 * 8 + 7 * 8 + 17 * 8) };
         // SAFETY: Row is integers without padding, as its size says, and any bytes are a Row.
         unsafe { std::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>(), size_of::<Row>()) }
     }
 
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
         let [_, _, _, slice_ns, _, has_rest, preempts, _, _, portion, differs, ..] = self.answers;
+        let ahead_of_boosts = self.answers[16];
         vec![
             ("have a slice cut", slice_ns < self.ns),
             ("have a whole slice", slice_ns == self.ns),
             ("have a rest", has_rest > 0),
             ("have none", has_rest == 0),
+            ("go ahead of boosts", ahead_of_boosts > 0),
+            ("do not go ahead of boosts", ahead_of_boosts == 0),
             ("preempt", preempts > 0),
             ("do not preempt", preempts == 0),
             ("count with a part", portion < u64::from(self.weight)),

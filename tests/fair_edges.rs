@@ -84,6 +84,16 @@ fn a_task_that_has_had_no_more_than_its_share_is_due() {
 }
 
 #[test]
+fn tasks_that_go_ahead_of_boosts_are_ahead_of_all_others_and_in_the_fair_order() {
+    let (front, most) = (MOST / 4, MOST / 2);
+    assert_eq!((rule::fair_front(0), rule::fair_front(7)), (-3 * front, 7 - 3 * front));
+    assert_eq!((rule::fair_front(front), rule::fair_front(front + 1)), (-most, -most), "none is further ahead");
+    assert_eq!((rule::fair_front(-front), rule::fair_front(-MOST)), (-MOST, -MOST), "nor further behind");
+    assert!(rule::fair_is_front(-most) && !rule::fair_is_front(1 - most) && !rule::fair_is_front(0));
+    assert!(rule::fair_is_front(rule::fair_front(MOST)) && rule::fair_is_front(rule::fair_front(-MOST)));
+}
+
+#[test]
 fn who_comes_to_an_empty_order_brings_its_clock_along() {
     // From so far away that a mean by weight would not fit into 64 bits.
     let mut order = cosched_order { weight: 0, weighted_vtime: 0, clock: 0, ahead: 0 };

@@ -113,7 +113,7 @@ struct fair_row {
 	u64 ns, effective, sum, now_ns;
 	u32 weight, nr;
 	u64 flag;
-	u64 answers[15];
+	u64 answers[17];
 };
 
 static struct fair_row fair;
@@ -152,6 +152,8 @@ int fair_row(struct fair_row *context)
 	answers[8] = account_awaited(fair.ns, fair.effective, fair.sum);
 	answers[13] = fair_has_had_time(fair.ns);
 	answers[14] = fair_is_due(fair.lead);
+	answers[15] = fair_front((u64)fair.lead << 2);
+	answers[16] = fair_is_front((u64)fair.lead << 2);
 	weigh_group();
 	fair.comes.vtime = fair_place(&fair.order, fair.lead, fair.comes.lag, fair.weight, fair.ns, fair.now_ns);
 	fair_enter(&fair.order, &fair.comes, fair.weight);

@@ -150,6 +150,18 @@ pub fn fair_is_due(lead: i64) -> bool {
     unsafe { intf::fair_is_due(lead) != 0 }
 }
 
+/// Where in the queue one with this `lead` on the root's clock stands that goes ahead of boosts, on that clock.
+pub fn fair_front(lead: i64) -> i64 {
+    // SAFETY: a pure function of a number.
+    unsafe { intf::fair_front(lead) }
+}
+
+/// Whether the one that stands there goes ahead of boosts.
+pub fn fair_is_front(place: i64) -> bool {
+    // SAFETY: a pure function of a number.
+    unsafe { intf::fair_is_front(place) != 0 }
+}
+
 /// Whether the running task, which has run for `ran_ns` at a stretch, has had the time to sleep, as it promised the
 /// task that it woke.
 pub fn fair_has_had_time(ran_ns: u64) -> bool {
