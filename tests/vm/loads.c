@@ -5,7 +5,7 @@
 //   loads chain MS                computes for so long, has a child that does the same, and exits, for ever
 //   loads token N US              N processes pass a token; who has it computes for so long, and who has not sleeps
 //   loads wake MS SECONDS         sleeps again and again until the next multiple of MS. Prints p50 and p99 of how late it
-//                                 is, us, and how often that is more than 2 ms
+//                                 is, us, and how often that is more than 1 ms
 //   loads write US SECONDS        the same with a period in us, but what counts is when it has changed its nice level and
 //                                 written to a terminal, for which a kernel thread wakes and takes the CPU
 //   loads cut US                  computes for so long and writes to a terminal, for which a kernel thread takes the CPU,
@@ -21,7 +21,7 @@
 //                                 again and again; or seldom, which computes for 0.2 ms between two receives
 //   loads behind N MS             N times, a process on CPU 1 sends a message to one on CPU 0, which computes for so long
 //                                 when it comes, and at once wakes another one there. Prints p50 and p99 of how long the
-//                                 latter takes to run, us, and how often that is more than 2 ms
+//                                 latter takes to run, us, and how often that is more than 1 ms
 //   loads many N SECONDS          a process on CPU 1 receives from N sockets in turn, without waiting. It is stopped until
 //                                 there is a message in each. When it has read them, prints its pid; after so many
 //                                 seconds sends it N more, and prints how long these take, us
@@ -157,14 +157,14 @@ static int terminal(void)
 	return fd;
 }
 
-// Prints p50 and p99 of @n times, in us, and how many are longer than 2 ms.
+// Prints p50 and p99 of @n times, in us, and how many are longer than 1 ms.
 static void print_times(int64_t *ns, int64_t n)
 {
 	int64_t longer = 0;
 
 	qsort(ns, n, sizeof(*ns), compare);
 	for (int64_t i = 0; i < n; i++)
-		longer += ns[i] > 2 * NS_PER_MS;
+		longer += ns[i] > NS_PER_MS;
 	printf("%ld %ld %ld\n", (long)(ns[n / 2] / NS_PER_US), (long)(ns[n * 99 / 100] / NS_PER_US), (long)longer);
 }
 
