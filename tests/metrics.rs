@@ -7,12 +7,14 @@ mod common;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{fake_scheduler, snapshot};
 use cosched_rules::{native, presets};
 use scx_cosched::metrics;
 use scx_cosched::metrics::exporter::Exporter;
+use scx_cosched::scheduler::requests::{Owner, Request};
 use scx_cosched::settings::limits::MetricsListen;
 
 fn both() -> (String, String) {
@@ -165,6 +167,31 @@ fn a_scheduler_that_has_ended_is_an_error_of_the_server() {
     owner.stop();
     exporter.serve(owner).unwrap();
     assert!(get(address, "/metrics", "").starts_with("HTTP/1.1 503 "));
+}
+
+#[test]
+fn scrapes_whose_clients_have_left_are_not_made() {
+    let exporter = Exporter::bind(MetricsListen::At("127.0.0.1:0".parse().unwrap())).unwrap();
+    let address = exporter.address().unwrap();
+    let (owner, requests) = Owner::new();
+    exporter.serve(owner).unwrap();
+    for _ in 0..200 {
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    }
+    // All of them have left before anybody answers.
+    let last = thread::spawn(move || get(address, "/metrics", ""));
+    let policy = &presets::find("dcs").unwrap().policy;
+    let mut asked = 0;
+    thread::sleep(Duration::from_millis(500));
+    while !last.is_finished() {
+        if let Ok(Request::Snapshot(answer)) = requests.recv_timeout(Duration::from_millis(10)) {
+            asked += 1;
+            drop(answer.send(Ok(snapshot(policy))));
+        }
+    }
+    assert!(last.join().unwrap().starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(asked <= 10, "{asked} snapshots for one client that waits, and two that were asked for before");
 }
 
 #[test]

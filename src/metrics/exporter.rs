@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -18,6 +19,7 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use log::{info, warn};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
@@ -26,7 +28,7 @@ use crate::node::privileges;
 use crate::scheduler::requests::Owner;
 use crate::settings::limits::MetricsListen;
 
-/// Scrapes that wait for a snapshot at the same time. More wait in line.
+/// Scrapes that wait for a snapshot at the same time. More wait in line, for as long as their clients do.
 const SCRAPES_MAX: usize = 2;
 /// Connections at the same time. Each takes a file descriptor, of which a process may have 1,024 if nobody says more.
 const CONNECTIONS_MAX: usize = 256;
@@ -84,16 +86,23 @@ impl Exporter {
 }
 
 fn serve_forever(listener: TcpListener, owner: Owner) -> Result<()> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(SCRAPES_MAX).build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        accept_forever(&listener, &owner).await;
+        accept_forever(&listener, &Source { owner, line: Arc::new(Semaphore::new(SCRAPES_MAX)) }).await;
         Ok(())
     })
 }
 
-async fn accept_forever(listener: &tokio::net::TcpListener, owner: &Owner) {
+/// Where scrapes have their snapshots from.
+#[derive(Clone)]
+struct Source {
+    owner: Owner,
+    /// A client that leaves it is forgotten. Tokio's own line of blocking work would keep what nobody waits for.
+    line: Arc<Semaphore>,
+}
+
+async fn accept_forever(listener: &tokio::net::TcpListener, source: &Source) {
     let mut connections: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         let stream = match listener.accept().await {
@@ -110,24 +119,24 @@ async fn accept_forever(listener: &tokio::net::TcpListener, owner: &Owner) {
         {
             oldest.abort();
         }
-        connections.push_back(tokio::spawn(answer_one(stream, owner.clone())).abort_handle());
+        connections.push_back(tokio::spawn(answer_one(stream, source.clone())).abort_handle());
     }
 }
 
 /// Answers one request. What becomes of a client that goes away meanwhile is of no interest.
-async fn answer_one(stream: TcpStream, owner: Owner) {
+async fn answer_one(stream: TcpStream, source: Source) {
     let service = service_fn(move |request| {
-        let owner = owner.clone();
-        async move { Ok::<_, Infallible>(answer(&request, owner).await) }
+        let source = source.clone();
+        async move { Ok::<_, Infallible>(answer(&request, source).await) }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT).keep_alive(false);
     let _ = timeout(CONNECTION_TIMEOUT, http.serve_connection(TokioIo::new(stream), service)).await;
 }
 
-async fn answer(request: &Request<Incoming>, owner: Owner) -> Response<String> {
+async fn answer(request: &Request<Incoming>, source: Source) -> Response<String> {
     match (request.uri().path(), request.method()) {
-        ("/metrics", &Method::GET | &Method::HEAD) => scrape(owner, request.headers()).await,
+        ("/metrics", &Method::GET | &Method::HEAD) => scrape(source, request.headers()).await,
         ("/metrics", _) => response(StatusCode::METHOD_NOT_ALLOWED, (ALLOW, "GET, HEAD"), String::new()),
         _ => response(StatusCode::NOT_FOUND, PLAIN, "metrics are at /metrics\n".into()),
     }
@@ -138,12 +147,14 @@ fn response(status: StatusCode, (name, value): (HeaderName, &'static str), text:
     built.expect("a constant header is valid")
 }
 
-async fn scrape(owner: Owner, headers: &HeaderMap) -> Response<String> {
+async fn scrape(Source { owner, line }: Source, headers: &HeaderMap) -> Response<String> {
     let wants_openmetrics = headers
         .get_all(ACCEPT)
         .iter()
         .any(|accept| accept.to_str().is_ok_and(|accept| accept.contains("application/openmetrics-text")));
+    let place = line.acquire_owned().await.expect("the line is never closed");
     let answer = tokio::task::spawn_blocking(move || {
+        let _until_it_is_done = place;
         let snapshot = owner.snapshot()?;
         Ok::<_, anyhow::Error>(match wants_openmetrics {
             true => (metrics::OPENMETRICS_TYPE, metrics::openmetrics(&snapshot)),
