@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `trace`: prints arrivals, decisions and switches as they happen.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -77,11 +76,8 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     }
 
     let (outlet, connection) = control::hold::<Outlet>(socket, &Question::Trace { wanted: args.events })?;
-    let jobs = Jobs {
-        owners: Owners::new(status.job_by, Host::new(Path::new("/")).cgroup_root()),
-        pattern: args.job.clone(),
-        known: HashMap::new(),
-    };
+    let jobs =
+        Jobs { owners: Owners::new(status.job_by, Host::new(Path::new("/")).cgroup_root()), pattern: args.job.clone() };
     let reader = Reader::open(&outlet)?;
     // Now that nobody refuses, a file may be overwritten.
     let mut sink = sink(args, offset_ns)?;
@@ -111,22 +107,17 @@ fn sink(args: &TraceArgs, realtime_offset_ns: u64) -> Result<Box<dyn Sink>> {
     Ok(Box::new(perfetto))
 }
 
-/// The jobs of events, by number: their names, and whether somebody wants to see them.
+/// The names of the jobs of events, and which of them somebody wants to see.
 struct Jobs {
     owners: Owners,
     pattern: Option<JobPattern>,
-    known: HashMap<u64, (String, bool)>,
 }
 
 impl Jobs {
     /// The name of the job with `id`, if somebody wants to see it.
-    fn wanted(&mut self, id: u64) -> Option<&str> {
-        let (name, wanted) = self.known.entry(id).or_insert_with(|| {
-            let name = self.owners.name(id);
-            let wanted = self.pattern.as_ref().is_none_or(|pattern| pattern.matches(&name));
-            (name, wanted)
-        });
-        wanted.then_some(name.as_str())
+    fn wanted(&mut self, id: u64) -> Option<String> {
+        let name = self.owners.name(id);
+        self.pattern.as_ref().is_none_or(|pattern| pattern.matches(&name)).then_some(name)
     }
 }
 
@@ -167,7 +158,7 @@ impl Trace<'_> {
         for raw in &events {
             self.last_ns = self.last_ns.max(raw.time_ns.wrapping_add(self.offset_ns));
             let Some(job) = self.jobs.wanted(raw.job) else { continue };
-            let mut event = Event::of(raw, job.into(), self.offset_ns)?;
+            let mut event = Event::of(raw, job, self.offset_ns)?;
             let run = self.runs.follow(&mut event);
             self.write(&event, run).context("cannot write the trace")?;
         }
@@ -191,5 +182,33 @@ impl Trace<'_> {
             self.sink.run(&run)?;
         }
         self.sink.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::jobs::job_by::JobBy;
+
+    #[test]
+    fn a_job_that_begins_during_the_trace_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let begin = |name: &str| -> u64 {
+            let path: PathBuf = root.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::metadata(&path).unwrap().ino()
+        };
+        let owners = Owners::new(JobBy::Cgroup, Some(root.path().into()));
+        let mut jobs = Jobs { owners, pattern: Some("/job_*".parse().unwrap()) };
+        assert_eq!(jobs.wanted(begin("job_1")), Some("/job_1".into()));
+        // Too soon after the last look at the hierarchy for another one.
+        let second = begin("job_2");
+        assert_eq!(jobs.wanted(second), None);
+        std::thread::sleep(Duration::from_millis(1100));
+        assert_eq!(jobs.wanted(second), Some("/job_2".into()));
     }
 }

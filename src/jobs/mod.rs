@@ -5,6 +5,9 @@
 //! has been counted as "other" ever moves to a job: a job that enters the list late is shown from there on,
 //! and what it used before stays with "other". A job that leaves takes what it used to "other". Jobs at the
 //! edge of the list change places only when one is clearly ahead, else they would do so at every look.
+//!
+//! A cgroup that is made anew is a new job with an old name. Of the two only the new one is shown: two numbers of one
+//! name would be none. The old one leaves the list at once.
 
 pub mod gang;
 pub mod job_by;
@@ -81,9 +84,14 @@ impl TopJobs {
         TopJobs { limit, shown: BTreeMap::new(), seen: BTreeSet::new() }
     }
 
-    /// The jobs to show, largest first, then "other".
-    pub fn view(&mut self, jobs: &BTreeMap<u64, JobTotals>, mut about: impl FnMut(u64) -> About) -> Vec<JobView> {
-        self.update(jobs);
+    /// The jobs to show, largest first, then "other". Those that are `replaced` are gone, and others have their names.
+    pub fn view(
+        &mut self,
+        jobs: &BTreeMap<u64, JobTotals>,
+        replaced: &BTreeSet<u64>,
+        mut about: impl FnMut(u64) -> About,
+    ) -> Vec<JobView> {
+        self.update(jobs, replaced);
         self.seen = jobs.keys().copied().collect();
 
         let mut other = JobTotals::default();
@@ -104,9 +112,10 @@ impl TopJobs {
         views
     }
 
-    fn update(&mut self, jobs: &BTreeMap<u64, JobTotals>) {
-        self.shown.retain(|id, _| jobs.contains_key(id));
-        let is_candidate = |id: &u64| *id != u64::from(COSCHED_JOB_OTHER) && !self.shown.contains_key(id);
+    fn update(&mut self, jobs: &BTreeMap<u64, JobTotals>, replaced: &BTreeSet<u64>) {
+        self.shown.retain(|id, _| jobs.contains_key(id) && !replaced.contains(id));
+        let is_candidate =
+            |id: &u64| *id != u64::from(COSCHED_JOB_OTHER) && !self.shown.contains_key(id) && !replaced.contains(id);
         let mut waiting: Vec<u64> = jobs.keys().copied().filter(is_candidate).collect();
         waiting.sort_by_key(|id| std::cmp::Reverse(jobs[id].cpu_ns));
 
@@ -135,7 +144,8 @@ mod tests {
     }
 
     fn view(top: &mut TopJobs, cpu: &[(u64, u64)]) -> Vec<(String, u64)> {
-        let views = top.view(&jobs(cpu), |id| About { name: format!("job{id}"), cpu_waiting_seconds: None });
+        let about = |id| About { name: format!("job{id}"), cpu_waiting_seconds: None };
+        let views = top.view(&jobs(cpu), &BTreeSet::new(), about);
         views.into_iter().map(|v| (v.job, v.boosts)).collect()
     }
 
@@ -168,6 +178,20 @@ mod tests {
     }
 
     #[test]
+    fn of_two_jobs_with_one_name_the_one_that_lives_is_shown() {
+        let mut top = TopJobs::new(2);
+        let about = |_| About { name: "/unit".into(), cpu_waiting_seconds: None };
+        let mut rows = |cpu: &[(u64, u64)], replaced: &[u64]| -> Vec<(String, u64)> {
+            let views = top.view(&jobs(cpu), &replaced.iter().copied().collect(), about);
+            views.into_iter().map(|v| (v.job, v.boosts)).collect()
+        };
+        assert_eq!(rows(&[(1, 50)], &[]), [row("/unit", 50), row("other", 0)]);
+        assert_eq!(rows(&[(1, 50), (2, 3)], &[1]), [row("/unit", 3), row("other", 50)]);
+        // Its burial changes nothing.
+        assert_eq!(rows(&[(0, 50), (2, 4)], &[]), [row("/unit", 4), row("other", 50)]);
+    }
+
+    #[test]
     fn a_list_of_none_is_all_other() {
         assert_eq!(view(&mut TopJobs::new(0), &[(1, 10), (2, 5)]), [row("other", 15)]);
     }
@@ -175,7 +199,8 @@ mod tests {
     #[test]
     fn fairness_is_absent_while_nothing_is_due() {
         let idle = BTreeMap::from([(1, JobTotals { cpu_ns: 5, fair_ns: 0, boosts: 0 })]);
-        let views = TopJobs::new(1).view(&idle, |_| About { name: "a".into(), cpu_waiting_seconds: Some(1.5) });
+        let about = |_| About { name: "a".into(), cpu_waiting_seconds: Some(1.5) };
+        let views = TopJobs::new(1).view(&idle, &BTreeSet::new(), about);
         assert_eq!((views[0].fairness_ratio, views[0].cpu_waiting_seconds), (None, Some(1.5)));
     }
 }

@@ -62,6 +62,12 @@ impl Owners {
         self.cgroup(id).is_none_or(|path| inode(&root.join(path)) != Some(id))
     }
 
+    /// Whether the job with `id` is gone, and another one has its name by now.
+    pub fn is_replaced(&self, id: u64) -> bool {
+        let found = self.asked.get(&id).zip(self.cgroup_root.as_ref());
+        found.and_then(|(path, root)| inode(&root.join(path))).is_some_and(|now| now != id)
+    }
+
     /// For how long a task of the cgroup with `id` could run and waited for a CPU, s. None if jobs are something else,
     /// or if the kernel does not account for pressure.
     pub fn cpu_waiting_seconds(&mut self, id: u64) -> Option<f64> {
@@ -147,6 +153,11 @@ mod tests {
         fs::remove_dir(&job).unwrap();
         assert!(owners.is_gone(id));
         assert_eq!(owners.name(id), "/slurm/job_7", "what it used is still its own");
+        assert!(!owners.is_replaced(id));
+        // A file system may give a new directory the number of one that is gone, so another one is made between.
+        fs::create_dir(root.path().join("slurm/job_8")).unwrap();
+        fs::create_dir(&job).unwrap();
+        assert!(owners.is_gone(id) && owners.is_replaced(id));
         owners.forget(id);
         assert_eq!((owners.name(id), owners.known_name(id)), (format!("cgroup:{id}"), None));
     }

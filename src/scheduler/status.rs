@@ -27,8 +27,9 @@ impl Scheduler<'_, '_> {
         let kernel_events = self.session.kernel_events();
         let Session { top, owners, unkept, .. } = &mut *self.session;
         let limits_not_kept = unkept.lines().to_vec();
+        let replaced = totals.jobs.keys().copied().filter(|id| owners.is_replaced(*id)).collect();
         let about = |id| About { name: owners.name(id), cpu_waiting_seconds: owners.cpu_waiting_seconds(id) };
-        let jobs = top.view(&totals.jobs, about);
+        let jobs = top.view(&totals.jobs, &replaced, about);
         Ok(Snapshot {
             version: crate::VERSION.into(),
             kernel: self.session.kernel.clone(),

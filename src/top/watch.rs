@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Follows the trace of switches.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -24,7 +23,6 @@ pub struct Watch {
     reader: Reader,
     connection: Held,
     owners: Owners,
-    names: HashMap<u64, String>,
     lanes: Lanes,
 }
 
@@ -35,7 +33,6 @@ impl Watch {
             reader: Reader::open(outlet)?,
             connection,
             owners: Owners::new(job_by, Host::new(Path::new("/")).cgroup_root()),
-            names: HashMap::new(),
             lanes: Lanes::default(),
         })
     }
@@ -45,9 +42,8 @@ impl Watch {
         for _ in 0..READS_MAX {
             let (events, more) = self.reader.read()?;
             for raw in &events {
-                let job = self.names.entry(raw.job).or_insert_with(|| self.owners.name(raw.job));
                 // Times stay those of CLOCK_MONOTONIC.
-                self.lanes.follow(&mut Event::of(raw, job.clone(), 0)?);
+                self.lanes.follow(&mut Event::of(raw, self.owners.name(raw.job), 0)?);
             }
             if self.reader.lost()? > 0 {
                 self.lanes.forget();
