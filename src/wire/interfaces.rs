@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::network::Network;
 use super::settings::Interface;
@@ -27,14 +27,14 @@ pub fn wanted(interfaces: &[Interface], peers: &[Network]) -> BTreeSet<String> {
 /// Where a route goes.
 struct Route<'a> {
     interface: &'a str,
-    to: IpAddr,
+    to: Network,
     is_default: bool,
 }
 
-/// The interfaces of the default route and of routes to a peer's network, but for the one of this node alone.
+/// The interfaces of the default route and of routes to peers, or to a part of them. Not that of this node alone.
 fn routed(table: &str, peers: &[Network], read: fn(&str) -> Option<Route<'_>>) -> BTreeSet<String> {
     let routes = table.lines().filter_map(read);
-    let wanted = routes.filter(|route| route.is_default || peers.iter().any(|peer| peer.contains(route.to)));
+    let wanted = routes.filter(|route| route.is_default || peers.iter().any(|peer| peer.overlaps(&route.to)));
     wanted.map(|route| route.interface.to_string()).filter(|name| name != "lo").collect()
 }
 
@@ -42,16 +42,18 @@ fn routed(table: &str, peers: &[Network], read: fn(&str) -> Option<Route<'_>>) -
 fn ipv4_route(line: &str) -> Option<Route<'_>> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [interface, to, _, _, _, _, _, mask, ..] = fields[..] else { return None };
-    let to = u32::from_str_radix(to, 16).ok()?.to_ne_bytes();
-    Some(Route { interface, to: Ipv4Addr::from(to).into(), is_default: mask == "00000000" })
+    let in_memory = |hexadecimal| Some(Ipv4Addr::from(u32::from_str_radix(hexadecimal, 16).ok()?.to_ne_bytes()));
+    let prefix = u32::from(in_memory(mask)?).leading_ones();
+    Some(Route { interface, to: Network::of(in_memory(to)?.into(), prefix), is_default: prefix == 0 })
 }
 
 /// A line of /proc/net/ipv6_route: destination, its prefix, ..., flags, interface. Those that reject are through lo.
 fn ipv6_route(line: &str) -> Option<Route<'_>> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [to, prefix, .., interface] = fields[..] else { return None };
-    let to = u128::from_str_radix(to, 16).ok()?;
-    Some(Route { interface, to: Ipv6Addr::from(to).into(), is_default: prefix == "00" })
+    let to = Ipv6Addr::from(u128::from_str_radix(to, 16).ok()?);
+    let prefix = u32::from_str_radix(prefix, 16).ok().filter(|bits| *bits <= 128)?;
+    Some(Route { interface, to: Network::of(to.into(), prefix), is_default: prefix == 0 })
 }
 
 #[cfg(test)]
@@ -72,6 +74,7 @@ mod tests {
         assert_eq!(names(table, &["10.1.0.0/16"], ipv4_route), ["eth0", "eth1"]);
         assert_eq!(names(table, &["10.0.0.0/8"], ipv4_route), ["eth0", "eth1", "eth2"]);
         assert_eq!(names(table, &["fd00::/8"], ipv4_route), ["eth0"]);
+        assert_eq!(names(table, &["10.2.7.1/32"], ipv4_route), ["eth0", "eth2"], "one node of a network");
     }
 
     #[test]
@@ -83,6 +86,7 @@ mod tests {
         let to = format!("fd00{}", "0".repeat(28));
         let table = line(&to, "40", "eth1") + &line(&zero, "00", "lo") + &line(&zero, "00", "eth0");
         assert_eq!(names(&table, &["fd00::/64"], ipv6_route), ["eth0", "eth1"]);
+        assert_eq!(names(&table, &["fd00::7/128"], ipv6_route), ["eth0", "eth1"], "one node of a network");
         assert_eq!(names(&table, &["10.0.0.0/8"], ipv6_route), ["eth0"]);
     }
 }

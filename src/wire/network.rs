@@ -27,6 +27,18 @@ impl Network {
         self.address.octets()
     }
 
+    /// The network of `address`, of which `prefix` bits count: at most 32 of IPv4, 128 of IPv6.
+    pub fn of(address: IpAddr, prefix: u32) -> Network {
+        let prefix = if address.is_ipv4() { prefix + 96 } else { prefix };
+        Network { address: masked(mapped(address), prefix), prefix }
+    }
+
+    /// Whether one of the two networks is part of the other.
+    pub fn overlaps(&self, other: &Network) -> bool {
+        let prefix = self.prefix.min(other.prefix);
+        masked(self.address, prefix) == masked(other.address, prefix)
+    }
+
     /// Whether an address is one of the network's.
     pub fn contains(&self, address: IpAddr) -> bool {
         masked(mapped(address), self.prefix) == self.address
