@@ -104,7 +104,8 @@ impl Host {
         )
     }
 
-    fn other_scheduler(&self) -> Finding {
+    /// For `run`: only one scheduler can be loaded, be it another one or this one.
+    pub fn no_scheduler(&self) -> Finding {
         let state = self.read("sys/kernel/sched_ext/state").unwrap_or_else(|| "disabled".into());
         if state == "disabled" {
             return ok("other scheduler", "none is loaded");
@@ -116,6 +117,14 @@ impl Host {
             format!("the sched_ext scheduler '{name}' is loaded ({state})"),
             "only one can be: stop that one first",
         )
+    }
+
+    /// For `check`, which may be run while this one is.
+    fn other_scheduler(&self) -> Finding {
+        match self.read("sys/kernel/sched_ext/root/ops").filter(|name| name.starts_with("cosched")) {
+            Some(name) => ok("other scheduler", format!("none is loaded but this one, '{name}'")),
+            None => self.no_scheduler(),
+        }
     }
 
     fn kernel_config(&self) -> Finding {
@@ -164,8 +173,8 @@ impl Host {
 
     /// Everything that the kernel must have, cheapest questions first.
     pub fn requirements(&self) -> impl Iterator<Item = Finding> + '_ {
-        let questions: [fn(&Host) -> Finding; 6] =
-            [Host::btf, Host::sched_ext, Host::other_scheduler, Host::kernel_config, Host::tracer, Host::cpus];
+        let questions: [fn(&Host) -> Finding; 5] =
+            [Host::btf, Host::sched_ext, Host::kernel_config, Host::tracer, Host::cpus];
         questions.into_iter().map(move |ask| ask(self))
     }
 
@@ -280,6 +289,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode> {
 
     let mut findings = vec![root(nix::unistd::geteuid().as_raw())];
     findings.extend(host.requirements());
+    findings.push(host.other_scheduler());
     findings.push(socket_dir(socket));
     findings.push(host.cgroups());
     findings.push(host.timers());

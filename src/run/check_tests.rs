@@ -51,11 +51,20 @@ fn a_scheduler_of_somebody_else_is_named() {
     let files = [("sys/kernel/sched_ext/state", "enabled\n"), ("sys/kernel/sched_ext/root/ops", "simple_1.0\n")];
     let (_dir, host) = machine(false, &files);
     let finding = host.other_scheduler();
+    assert_eq!(finding, host.no_scheduler());
     assert_eq!(finding.level, Level::Missing);
     assert!(finding.detail.contains("'simple_1.0'"), "{finding}");
 
     let (_dir, host) = machine(false, &[("sys/kernel/sched_ext/state", "disabled\n")]);
+    assert_eq!((host.other_scheduler().level, host.no_scheduler().level), (Level::Ok, Level::Ok));
+}
+
+#[test]
+fn this_scheduler_is_no_other_one_but_is_not_loaded_twice() {
+    let files = [("sys/kernel/sched_ext/state", "enabled\n"), ("sys/kernel/sched_ext/root/ops", "cosched_1.0\n")];
+    let (_dir, host) = machine(false, &files);
     assert_eq!(host.other_scheduler().level, Level::Ok);
+    assert_eq!(host.no_scheduler().level, Level::Missing);
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let exporter = Exporter::bind(settings.values.metrics_listen)?;
     let port = Port::bind(settings.wire.as_ref())?;
     let host = Host::new(Path::new("/"));
+    check::require(host.no_scheduler())?;
     host.requirements().try_for_each(check::require)?;
 
     // Before there are threads: see there. It is removed again however this ends.
