@@ -21,6 +21,15 @@ static bool share_memory(s32 cpu, s32 other)
 	return numa_of[cpu & (COSCHED_MAX_CPUS - 1)] == numa_of[other & (COSCHED_MAX_CPUS - 1)];
 }
 
+static bool is_online(s32 cpu)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	bool is = bpf_cpumask_test_cpu(cpu, online);
+
+	scx_bpf_put_cpumask(online);
+	return is;
+}
+
 /* How much weight @cpu has had to run of late (policies/balance.h). */
 static u64 load_of(s32 cpu, u64 now)
 {
@@ -112,7 +121,8 @@ static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev
 	if (!cctx || (s64)(now - cctx->shed_at) < BALANCE_INTERVAL_NS || is_gang() || is_known_to_wait(tctx))
 		return prev_cpu;
 	move.to = bpf_get_prandom_u32() % nr_cpu_ids;
-	if (move.to == prev_cpu || is_migration_disabled(p) || !bpf_cpumask_test_cpu(move.to, p->cpus_ptr))
+	if (move.to == prev_cpu || is_migration_disabled(p) || !bpf_cpumask_test_cpu(move.to, p->cpus_ptr) ||
+	    !is_online(move.to))
 		return prev_cpu;
 	cctx->shed_at = now;
 	move.parts = parts_of_waking(p, tctx, now);
@@ -160,7 +170,8 @@ __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 
 /*
  * @move->to takes the task of @pid from @queue, if that is still there. An iterator moves any task of its queue, so
- * this takes no walk. A global function, as above.
+ * this takes no walk. It takes none that has been queued since it began: so whatever it moves has been asked after that
+ * whether it may, and the kernel never finds that it may not. A global function, as above.
  */
 __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid)
 {
@@ -170,25 +181,30 @@ __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid
 
 	if (!p)
 		return false;
-	if (tctx && may_move(p, tctx, move, scx_bpf_now())) {
-		bpf_for_each(scx_dsq, first, queue, 0) {
+	bpf_for_each(scx_dsq, first, queue, 0) {
+		if (tctx && may_move(p, tctx, move, scx_bpf_now()))
 			taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
-			break;
-		}
+		break;
 	}
 	bpf_task_release(p);
 	return taken;
 }
 
-/* The same of the task that is to move. If another CPU has taken it, the next one does where loads need not differ. */
-static bool take_from(u64 queue, struct move_plan *move)
+/*
+ * The same of the task that is to move. If another CPU has taken it, the next one does where loads need not differ. A
+ * global function, as above.
+ */
+__noinline int take_from(u64 queue, struct move_plan *move __arg_nonnull)
 {
-	int chosen = choose_from(queue, move);
+	u32 i;
 
-	if (!chosen || take_pid(queue, move, chosen))
-		return chosen;
-	chosen = move->parts ? 0 : choose_from(queue, move);
-	return chosen && take_pid(queue, move, chosen);
+	bpf_for(i, 0, move->parts ? 1 : 2) {
+		int chosen = choose_from(queue, move);
+
+		if (!chosen || take_pid(queue, move, chosen))
+			return chosen;
+	}
+	return 0;
 }
 
 /* @cpu takes a task from a busier CPU, if there is one. A global function, as above. */
@@ -251,6 +267,16 @@ static bool pull(struct cpu_ctx *cctx, s32 cpu)
 		return false;
 	cctx->looks = 0;
 	return take_from_busier(cpu);
+}
+
+/*
+ * @p is about to wait in a queue of @cpu, on which nothing of ours runs. It may be idle, or be about to idle: it lets
+ * go of its lock while it looks for work elsewhere. Not so if it is @p that leaves it, whose successor is chosen next.
+ */
+static void wake_cpu_for(const struct task_struct *p, const struct cpu_ctx *cctx, s32 cpu)
+{
+	if (!cctx->curr_id && p != bpf_get_current_task_btf())
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 /* Work waits on a busy CPU: have an idle one come and take it, if it may. */

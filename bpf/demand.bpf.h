@@ -280,4 +280,11 @@ __noinline int take_granted(s32 cpu)
 	return false;
 }
 
+/* Takes a task on @cpu that is granted a boost now or has been before, unless another one goes ahead of boosts. */
+static bool take_boosted(const struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	ask_again(cpu, now);
+	return !cctx->front && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu);
+}
+
 #endif

@@ -75,7 +75,7 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 __noinline int steal(s32 cpu)
 {
 	struct move_plan move = { .to = cpu };
-	u32 pass, i;
+	u32 pass, i, queue;
 
 	if (!others_queued(cpu))
 		return false;
@@ -86,13 +86,12 @@ __noinline int steal(s32 cpu)
 			if (share_cache(cpu, other) != !pass || !is_queued(other))
 				continue;
 			move.from = other;
-			if (take_from(queue_id(other, QUEUE_FREE), &move) ||
-			    take_from(queue_id(other, QUEUE_ASKED), &move) ||
-			    take_from(queue_id(other, QUEUE_GRANTED), &move)) {
-				count(COSCHED_COUNTER_steals);
-				return true;
+			bpf_for(queue, 0, NR_ORDERED) {
+				if (queue != QUEUE_PINNED && take_from(queue_id(other, queue), &move)) {
+					count(COSCHED_COUNTER_steals);
+					return true;
+				}
 			}
-			note_empty(other);
 		}
 	}
 	return false;
@@ -103,7 +102,6 @@ static void take_next(s32 cpu, const struct head *first, u64 now)
 {
 	if (first->queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, first->queue), 0))
 		return;
-	note_empty(cpu);
 	if (!steal(cpu) && clear_front(queue_id(cpu, QUEUE_PARKED), cpu, now))
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
@@ -129,7 +127,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	struct task_ctx *tctx = NULL;
 	u64 now = scx_bpf_now();
 	struct head first;
-	bool may_take, front;
+	bool may_take;
 
 	if (!cctx)
 		return;
@@ -149,18 +147,17 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	begin_turn(prev, tctx, cctx, cpu, now);
 	if (prev && tctx && finish(prev, tctx, cctx, cpu, now))
 		return;
-	front = has_front(cctx, cpu);
-	if (!front && dispatch_row(prev, tctx, cctx, cpu, now))
+	if (has_front(cctx, cpu))
+		WRITE_ONCE(cctx->preempt_at_tick, 1);
+	else if (dispatch_row(prev, tctx, cctx, cpu, now))
 		return;
-	if (may_take)
-		ask_again(cpu, now);
-	if (front)
-		cctx->preempt_at_tick = 1;
-	else if (may_take && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu))
+	if (may_take && take_boosted(cctx, cpu, now))
 		return;
 	if (pull(cctx, cpu))
 		return;
 	first_of(cctx, cpu, &first);
+	if (first.queue == NR_ORDERED)
+		note_empty(cpu);
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, &first, now))
 		return;
 	if (may_take)

@@ -99,35 +99,36 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	}
 	insert(p, tctx, queue_for(p, tctx), slice_ns, enq_flags);
 	tctx->key = key;
+	wake_cpu_for(p, cctx, cpu);
 	/* ops.select_cpu() has just looked for an idle CPU, and there was none. */
-	if (__COMPAT_is_enq_cpu_selected(enq_flags))
-		return;
-	if (scx_bpf_test_and_clear_cpu_idle(cpu))
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-	else
+	if (!__COMPAT_is_enq_cpu_selected(enq_flags) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		wake_idle_cpu_for(p);
 }
 
 /*
- * Has @p run next. A task that wakes goes straight to the CPU's local queue, unless another is to run before it. One
- * that is just being switched out cannot: its successor is already picked, and preempting "the running task" would hit
- * @p itself. It goes to the queue, and ops.running() sees to it that it is taken from there.
+ * Has @p run next. A task that wakes goes straight to the CPU's local queue, unless another is to run before it, or a
+ * real-time task has the CPU: behind that no other CPU could take it. One that is just being switched out cannot: its
+ * successor is already picked, and preempting "the running task" would hit @p itself. It goes to the queue, and
+ * ops.running() sees to it that it is taken from there.
  */
 static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			    u64 enq_flags)
 {
 	u64 slice_ns = begin_slice(tctx, tctx->granted_ns);
 
-	if (enq_flags & SCX_ENQ_WAKEUP && !cctx->curr_kthread && !is_next_known(cpu) && !has_moment(cctx)) {
+	if (enq_flags & SCX_ENQ_WAKEUP && !is_next_known(cpu) && !has_moment(cctx) &&
+	    (runs_user(cctx) || scx_bpf_test_and_clear_cpu_idle(cpu))) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
 		return;
 	}
 	tctx->key = present_key(tctx, cpu);
 	insert(p, tctx, QUEUE_GRANTED, slice_ns, enq_flags);
-	if (!cctx->curr_id)
-		cctx->preempt_at_tick = 1;
-	else
+	if (cctx->curr_id) {
 		make_way(cctx, cpu);
+		return;
+	}
+	WRITE_ONCE(cctx->preempt_at_tick, 1);
+	wake_cpu_for(p, cctx, cpu);
 }
 
 /*
@@ -140,7 +141,8 @@ static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct
 {
 	if (enq_flags & SCX_ENQ_WAKEUP) {
 		enq_flags |= cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
-		cctx->preempt_at_tick |= cctx->curr_kthread;
+		if (cctx->curr_kthread)
+			WRITE_ONCE(cctx->preempt_at_tick, 1);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), enq_flags);
 		return true;
 	}

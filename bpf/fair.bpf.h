@@ -333,7 +333,8 @@ static bool has_moment(struct cpu_ctx *cctx)
 {
 	bool in_moment = is_in_moment(cctx);
 
-	cctx->preempt_at_tick |= in_moment;
+	if (in_moment)
+		WRITE_ONCE(cctx->preempt_at_tick, 1);
 	return in_moment;
 }
 
@@ -365,7 +366,8 @@ static bool preempts_now_or_at_tick(const struct task_ctx *tctx, struct cpu_ctx 
 	if (!first && (!fair_is_due(tctx->key - root_clock(cpu)) || has_moment(cctx)))
 		return false;
 	waits = runs && tctx->woken_sync && !fair_has_had_time(has_run_ns(cctx, now));
-	cctx->preempt_at_tick |= waits || !first;
+	if (waits || !first)
+		WRITE_ONCE(cctx->preempt_at_tick, 1);
 	return !waits;
 }
 

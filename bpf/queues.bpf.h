@@ -120,8 +120,9 @@ static u64 behind_all(s32 cpu, u64 key)
 }
 
 /*
- * Which CPUs may have something that others can take, so that one that goes idle need not look at all of them. Written
- * when there is something again and when a CPU finds nothing, not at each enqueue.
+ * Which CPUs may have something that others can take, so that one that goes idle need not look at all of them. A CPU's
+ * bit is written under its lock: when there is something again, and when it finds nothing itself. A thief that finds
+ * nothing must not clear it, as what is being enqueued just now is not in the queue yet.
  */
 u64 queued_cpus[COSCHED_MAX_CPUS / 64];
 
@@ -138,7 +139,6 @@ static bool is_queued(s32 cpu)
 /* A task has been put into a queue of @cpu from which others may take it. */
 static void note_movable(s32 cpu)
 {
-	full_barrier();		/* between the queue and the bit, as in note_empty() */
 	if (!is_queued(cpu))
 		__sync_fetch_and_or(queued_word(cpu), 1ULL << (cpu & 63));
 }
@@ -154,22 +154,11 @@ static void note_queued(s32 cpu, u32 queue)
 		note_movable(cpu);
 }
 
-static bool has_movable(s32 cpu)
-{
-	return scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_FREE)) > 0 ||
-	       scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_ASKED)) > 0 ||
-	       scx_bpf_dsq_nr_queued(queue_id(cpu, QUEUE_GRANTED)) > 0;
-}
-
-/* Another CPU has found nothing to take on @cpu. What is queued right now is noted again. */
+/* Nothing waits on @cpu, on which this runs. */
 static void note_empty(s32 cpu)
 {
-	if (!is_queued(cpu) || has_movable(cpu))
-		return;
-	__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
-	full_barrier();
-	if (has_movable(cpu))
-		note_movable(cpu);
+	if (is_queued(cpu))
+		__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
 }
 
 /* May a CPU other than @cpu have something to take? */

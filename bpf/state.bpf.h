@@ -4,8 +4,8 @@
  *
  * Who writes what: a CPU's context is written under that CPU's runqueue lock. The exceptions are written by hooks on
  * any CPU: @nr_runnable, @newcomers, @spin and the box atomically, @messages and @arrived as plain words, which may
- * lose a change to another one made at the same moment. Others read all of it without a lock: a stale value costs a
- * wrong decision about one boost and nothing else.
+ * lose a change to another one made at the same moment, and @preempt_at_tick, which they only set to 1. Others read all
+ * of it without a lock: a stale value costs a wrong decision about one boost and nothing else.
  *
  * A task's place is written under the lock of its order (groups.bpf.h), what else it has for the fair order under the
  * lock of the runqueue that it is on. Of its demand, @phase (policies/phase.h), @endpoints and @more_endpoints are

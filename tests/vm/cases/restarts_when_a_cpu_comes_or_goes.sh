@@ -6,6 +6,8 @@
 online=/sys/devices/system/cpu/cpu1/online
 trap 'echo 1 >$online' EXIT
 
+wakers=()
+misled() { scx_cosched status --json | jq .kernel_events.select_cpu_fallback; }
 restarted() { (( $(restarts) > before )) && runs; }
 
 # change ONLINE: CPU 1 goes (0) or comes (1)
@@ -28,6 +30,14 @@ hog taskset -c 0
 change 0
 read -r used < <(usage 2 "${hogs[0]}")
 (( used > 1500000 )) || fail "with one CPU its hog got $used us of 2 s"
+for _ in 1 2 3 4; do
+	loads part 500 5000 &
+	wakers+=($!)
+done
+misled=$(misled)
+sleep 2
+is "$(misled)" "$misled" "wake-ups that were sent to a CPU that is not there"
+kill "${wakers[@]}"
 change 1
 "$tests/messages" 200 20000 tcp4/block udp6/spin
 stop
