@@ -193,6 +193,8 @@ static int limits_end(void *map, u32 *key, struct timer_on *timer)
 	bpf_rcu_read_unlock();
 	if (!cctx || !tctx)
 		return 0;
+	/* By the scheduler's clock it may be too early, as NTP steers the timer's: then the look sets it again. */
+	WRITE_ONCE(cctx->limited_until, 1);
 	if (comes_back_ahead(tctx, cctx, cpu))
 		preempt_for(cctx, cpu);
 	else

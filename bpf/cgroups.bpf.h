@@ -30,7 +30,7 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 	g->limit_seen = 0;
 }
 
-/* Finds a free place for @cgrp. A kernel with more groups than places lets the rest count as their parents. */
+/* Finds a free place for @cgrp. Those for which there is none count as their parents, and so do those far down. */
 static void add_group(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup *parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
@@ -47,6 +47,8 @@ static void add_group(struct cgroup *cgrp, u32 weight)
 		return;
 	}
 	*place = parent_group;
+	if (cgrp->level > MAX_DEPTH)
+		return;
 	bpf_for(group, ROOT_GROUP + 1, COSCHED_MAX_GROUPS) {
 		u32 key = group;
 		struct group *g = bpf_map_lookup_elem(&groups, &key);

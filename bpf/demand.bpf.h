@@ -280,11 +280,14 @@ __noinline int take_granted(s32 cpu)
 	return false;
 }
 
-/* Takes a task on @cpu that is granted a boost now or has been before, unless another one goes ahead of boosts. */
+/*
+ * Takes a task on @cpu that is granted a boost now or has been before, unless another one goes ahead of boosts, or the
+ * fair order is to have its turn first: more may have been granted at once than that lets pass.
+ */
 static bool take_boosted(const struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	ask_again(cpu, now);
-	return !cctx->front && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu);
+	return !cctx->front && !cctx->loan.starving && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu);
 }
 
 #endif

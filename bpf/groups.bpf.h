@@ -10,13 +10,14 @@
  * Each CPU notes for itself what has run there in a group. The first CPU that finds the sum of these old makes a new
  * one. So no switch writes what other CPUs write, and a group that sleeps costs nothing.
  *
- * Where it hurts: every switch goes up the tree. A group beyond COSCHED_MAX_GROUPS counts as part of its parent.
+ * Where it hurts: every switch goes up the tree. A group beyond COSCHED_MAX_GROUPS, or deeper than MAX_DEPTH, counts as
+ * part of its parent.
  */
 #ifndef COSCHED_GROUPS_BPF_H
 #define COSCHED_GROUPS_BPF_H
 
 enum {
-	MAX_DEPTH	= 16,
+	MAX_DEPTH	= 32,			/* of cgroups in each other */
 	ROOT_GROUP	= 0,
 	SUM_INTERVAL_NS	= 2 * 1000 * 1000,	/* between two parts of a sum over CPUs */
 	SUM_CPUS	= 64,			/* that such a part looks at */

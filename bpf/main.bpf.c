@@ -129,8 +129,10 @@ static void inherit_place(struct task_ctx *child)
 
 	if (!tctx)
 		return;
-	child->place.vtime = tctx->place.vtime +
-			     fair_vtime(parent->se.sum_exec_runtime - tctx->charged_ns, tctx->place.weight);
+	child->place.vtime = tctx->place.vtime;
+	/* What it runs in another scheduling class is not charged. */
+	if (is_in_order(tctx))
+		child->place.vtime += fair_vtime(parent->se.sum_exec_runtime - tctx->charged_ns, tctx->place.weight);
 	child->order_group = tctx->order_group;
 	child->order_cpu = tctx->order_cpu;
 	child->order_cgroup = tctx->order_cgroup;

@@ -8,6 +8,21 @@
 
 root=/sys/fs/cgroup
 
+# steer TICK_US: how far the clock of timers goes on in 10 ms, as NTP would have it. The scheduler's clock does not follow.
+steer() {
+	python3 -IS - "$1" <<'END'
+import ctypes, sys
+
+class Timex(ctypes.Structure):
+    _fields_ = [("modes", ctypes.c_uint), ("before", ctypes.c_long * 10), ("tick", ctypes.c_long), ("after", ctypes.c_long * 20)]
+
+libc = ctypes.CDLL(None, use_errno=True)
+steered = Timex(modes=0x4000, tick=int(sys.argv[1]))
+assert libc.adjtimex(ctypes.byref(steered)) >= 0, ctypes.get_errno()
+assert steered.tick == int(sys.argv[1]), steered.tick
+END
+}
+
 # group NAME [MAX [BURST]]: a cgroup, with a limit if it is said; others may be made in it
 group() {
 	mkdir -p "$root/$1"
@@ -151,6 +166,10 @@ busy 0 tight
 sleep 1
 has 5 tight
 keeps "alone" "${permille[0]}" 100
+steer 11000    # a timer runs out early by the scheduler's clock, in whose 1 s a clock on the wall goes on by 1.1 s
+has 5 tight
+steer 10000
+keeps "while NTP steers the clock" "${permille[0]}" 91
 busy 0 free
 sleep 1
 has 5 tight free

@@ -43,8 +43,41 @@ all_run "under always"
 (( $(granted) > before + 100 )) || fail "nothing was boosted, so this proves nothing"
 scx_cosched policy set local
 all_run "then under local"
+kill "$sender" "$flooded"
+drop
+
+# Many may be granted a boost at the same moment. They do not all go before the fair order has its turn, which is not
+# theirs: it takes 8 slices and a tick for each, too.
+scx_cosched policy set dcs-sb --gate always
+python3 -IS -c '
+import os, socket, time
+pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(40)]
+for _, there in pairs:
+    if os.fork() == 0:
+        os.sched_setaffinity(0, {0})
+        os.nice(19)
+        while there.recv(7):
+            end = time.thread_time() + 0.03
+            while time.thread_time() < end:
+                pass
+os.sched_setaffinity(0, {1})
+while True:
+    for here, _ in pairs:
+        try:
+            here.send(b"message", socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            pass
+    time.sleep(0.1)' &
+sender=$!
+sleep 2
+before=$(granted)
+longest=$(taskset -c 0 loads crowd 1 9)
+echo "beside 40 receivers a busy task waits for $longest ms at most; boosts granted: $(( $(granted) - before ))"
+(( longest <= 250 )) || fail "a busy task waits for $longest ms beside 40 receivers"
+(( $(granted) > before + 100 )) || fail "nothing was boosted, so this proves nothing"
 stop
-kill "$sender" "$flooded" "${hogs[@]}"
+pkill --parent "$sender"
+kill "$sender"
 
 # A share of next to nothing is no reason to wait for ever: half of the kernel's
 # patience with a scheduler, which is 20 s, is the most that any task waits.

@@ -32,6 +32,35 @@ echo "a task that a real-time one wakes is late by $ours us, and by $theirs us u
 (( ours <= 2 * theirs )) || fail "a task that a real-time one wakes is $ours us late, and $theirs us under EEVDF"
 drop
 
+# What a task has had of a CPU as a real-time one is not what its children owe, which are none.
+hog taskset -c 0
+latest=$(taskset -c 0 python3 -IS - <<'END'
+import os, time
+
+def compute(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+compute(0.02)
+os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(50))
+compute(0.05)
+read, write = os.pipe()
+latest = 0
+for _ in range(5):
+    began = time.monotonic_ns()
+    if os.fork() == 0:
+        os.write(write, time.monotonic_ns().to_bytes(8, "little"))
+        os._exit(0)
+    latest = max(latest, int.from_bytes(os.read(read, 8), "little") - began)
+    os.wait()
+print(round(latest / 1e6))
+END
+)
+echo "of five children of a real-time task the last to run did so after $latest ms"
+(( latest <= 50 )) || fail "a child of a real-time task waits for $latest ms beside one busy task"
+drop
+
 # CPU 1 has another task, which ends once the real-time one has taken CPU 0.
 hog taskset -c 0
 let_go "${hogs[0]}"

@@ -40,4 +40,19 @@ sleep 1
 echo 300 >/sys/fs/cgroup/light/cpu.weight
 share 5
 near "weights that change under way" "${used[0]}" $(( (used[1] + used[2] + used[3]) * 3 ))
+
+# Where no group is counted any more, what runs there counts in the last one that is.
+path=deep
+mkdir /sys/fs/cgroup/$path
+for _ in {2..40}; do
+	echo +cpu >/sys/fs/cgroup/$path/cgroup.subtree_control
+	path+=/d
+	mkdir /sys/fs/cgroup/$path
+	echo 10000 >/sys/fs/cgroup/$path/cpu.weight
+done
+echo 100 >/sys/fs/cgroup/light/cpu.weight
+hog in_group light taskset -c 0
+for _ in 1 2 3; do hog in_group $path taskset -c 0; done
+share 5
+near "one task beside three that are 40 cgroups deep" "${used[0]}" $((used[1] + used[2] + used[3]))
 stop
