@@ -175,7 +175,7 @@ static __always_inline u64 counts_there(const struct level *level, u64 now)
 {
 	u64 weight = READ_ONCE(level->here->order.weight);
 
-	return weight ? portion_of(level->group, level->here, weight, 0, now) : 0;
+	return weight ? forget_ways(portion_of(level->group, level->here, weight, 0, now)) : 0;
 }
 
 /* Is the place of @level, which is to weigh @weight, as it has to be? */
@@ -210,7 +210,8 @@ __noinline int settle_level(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, boo
 	if (weight && was) {
 		fair_reweigh(above, place, weight);
 	} else if (weight) {
-		place->vtime = fair_place(above, fair_lead(above, place), place->lag, weight, credit_ns, slice_ns);
+		place->vtime = forget_ways(fair_place(above, fair_lead(above, place), place->lag, weight, credit_ns,
+						      slice_ns));
 		fair_enter(above, place, weight);
 	} else if (was) {
 		fair_leave(above, place);
