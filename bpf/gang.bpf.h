@@ -68,7 +68,8 @@ static void note_turn(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
  * May @p, which wakes or was parked until now, take the CPU from the running task, by its turn or by the fair order? A
  * job does not take it from the job that has won the turn.
  */
-static bool takes_cpu(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+__noinline bool takes_cpu(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+			 struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
 	if (row_preempts(p, tctx, cctx))
 		return true;

@@ -116,12 +116,13 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
  * once, and a callback less makes a wake-up cheaper. What it was due elsewhere until now, in a queue from which it was
  * taken, stays due; and so is what it was due here while it awaited a message.
  */
-static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
+__noinline int become_runnable(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+			       struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
 	u64 now, credit_ns, share_ns;
 
 	if (is_in_order(tctx) && tctx->order_cpu == cpu)
-		return;
+		return 0;
 	now = scx_bpf_now();
 	credit_ns = tctx->weight ? fair_credit(current_policy(), cctx->newcomers, tctx->awaits) : 0;
 	advance_share_clock(cctx, cpu, now);
@@ -134,6 +135,7 @@ static void become_runnable(struct task_struct *p, struct task_ctx *tctx, struct
 	tctx->awaits = 0;
 	tctx->share_seen = cctx->shares.ns;
 	enter_order(p, tctx, cctx, cpu, credit_ns);
+	return 0;
 }
 
 /* @p leaves the order of its CPU without having run to its sleep: for another CPU, cgroup or scheduler. */

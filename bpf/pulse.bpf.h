@@ -79,7 +79,7 @@ static u64 sooner(u64 ns, u64 other_ns)
 }
 
 /* When the pulse of @cpu, on which @tctx runs, is to beat next, in ns from now; 0: it need not. */
-static u64 next_pulse(const struct task_ctx *tctx, const struct cpu_ctx *cctx, s32 cpu)
+__noinline u64 next_pulse(const struct task_ctx *tctx __arg_nonnull, const struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
 	const struct cosched_policy *policy = current_policy();
 	u64 limit_ns = rest_of_limit(cctx), balance_ns;
