@@ -31,7 +31,7 @@ binary := $(out)/scx_cosched
 
 # libcosched: programs that say when they wait (docs/hints.md), and the one that tests it.
 hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
-hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror $(CFLAGS)
+hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror -fexceptions $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
 .PHONY: all setup build demo test unit vm-test vm-selftest vm-regress vm-kernels soak docs lint package

@@ -161,13 +161,15 @@ static void take_page(int fd)
 		munmap(page, page_size());
 }
 
-static void call(void)
+static void call(int64_t now)
 {
 	const char *path = getenv(SOCKET_VARIABLE);
 
 	process.fd = link_open(path && *path ? path : SOCKET_DEFAULT, ANSWER_MS);
 	if (process.fd >= 0)
 		process.connection++;
+	else if (errno == EAGAIN)
+		process.not_before = now + GIVE_UP_MS;
 }
 
 /* Has the scheduler know the calling thread. */
@@ -206,7 +208,7 @@ static void look(int64_t now)
 	if (process.fd >= 0 && link_is_over(process.fd))
 		hang_up();
 	if (process.fd < 0 && now >= process.not_before)
-		call();
+		call(now);
 	if (process.fd >= 0 && self.connection != process.connection)
 		introduce(now);
 	pthread_mutex_unlock(&process.lock);

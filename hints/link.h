@@ -9,6 +9,7 @@
 #include "hint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,25 +19,28 @@
 
 /*
  * Connects to the scheduler at @path, which may take @patience_ms for an answer. Returns the socket; -1: there is
- * none.
+ * none, or too many wait for it already.
  */
 static int link_open(const char *path, long patience_ms)
 {
 	struct timeval patience = { .tv_sec = patience_ms / 1000, .tv_usec = patience_ms % 1000 * 1000 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd;
+	int fd, error;
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -1;
 	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
+	/* To connect takes no time, or one would wait here for a scheduler that does not accept. */
+	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)) && !fcntl(fd, F_SETFL, 0))
 		return fd;
+	error = errno;
 	close(fd);
+	errno = error;
 	return -1;
 }
 

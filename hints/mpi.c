@@ -76,6 +76,13 @@ static void *find(const char *name, const void *caller)
 #define PASS_12	PASS_11, l
 #define PASS_13	PASS_12, m
 
+/* A wait that is left otherwise than by return, as by an exception of the program's own error handler, ends too. */
+static void end_wait(const int *began)
+{
+	(void)began;
+	cosched_wait_end();
+}
+
 /* The function @name of @count arguments, which waits inside @inner. */
 #define WRAP(name, inner, count)								\
 word name(ARGS_##count);									\
@@ -83,16 +90,14 @@ word name(ARGS_##count)										\
 {												\
 	static word (*wrapped)(ARGS_##count);							\
 	word (*known)(ARGS_##count) = __atomic_load_n(&wrapped, __ATOMIC_RELAXED);		\
-	word result;										\
 												\
 	if (!known) {										\
 		*(void **)&known = find(#inner, __builtin_return_address(0));			\
 		__atomic_store_n(&wrapped, known, __ATOMIC_RELAXED);				\
 	}											\
 	cosched_wait_begin();									\
-	result = known(PASS_##count);								\
-	cosched_wait_end();									\
-	return result;										\
+	int began __attribute__((cleanup(end_wait), unused)) = 1;				\
+	return known(PASS_##count);								\
 }
 
 /* Fortran's has one argument more, for the error. */

@@ -8,7 +8,7 @@
 //! A page is memory that whoever has got it can keep, or hand to others, after its process is gone. So pages count
 //! until the kernel has freed them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
@@ -37,6 +37,8 @@ use cosched_rules::intf::{
 const FLAG: &str = "--hints-socket";
 /// How often to see whether the scheduler that knows the pages still runs.
 const ALIVE_POLL: u16 = 250;
+/// So many connections are accepted at once, before those that there are are heard again.
+const ACCEPTED_MAX: usize = 64;
 /// How many processes of one user are heard at once.
 const USER_MAX: usize = COSCHED_HINT_PROCESSES as usize / 2;
 
@@ -59,7 +61,8 @@ impl HintSocket {
             bail!("another program listens at {} (choose another {FLAG})", path.display());
         }
         let (file, socket) = socket_file::bind(path, FLAG, 0o666, || {
-            let socket = new()?;
+            let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+            let socket = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)?;
             bind(socket.as_raw_fd(), &address)?;
             listen(&socket, Backlog::MAXCONN).map(|()| socket)
         })?;
@@ -135,13 +138,16 @@ impl Server {
             Err(_) => return,
         };
         let keys: Vec<i32> = self.clients.keys().copied().collect();
+        // Of each user one in a turn: however much one wants, the others wait for no more than that.
+        let mut heard = BTreeSet::new();
         for (key, wants) in keys.into_iter().zip(&ready[1..]) {
-            if !self.is_current(key) || (*wants && !self.hear(key)) {
+            let has_turn = *wants && heard.insert(self.clients[&key].user);
+            if !self.is_current(key) || (has_turn && !self.hear(key)) {
                 self.hang_up(key);
             }
         }
         if ready[0] {
-            self.accept(listener);
+            (0..ACCEPTED_MAX).take_while(|_| self.accept(listener)).for_each(drop);
         }
     }
 
@@ -150,26 +156,32 @@ impl Server {
         self.clients[&key].page.as_ref().is_none_or(|page| kernel::is_alive(&page.done))
     }
 
-    fn accept(&mut self, listener: &OwnedFd) {
+    /// Whether there may be another one to accept.
+    fn accept(&mut self, listener: &OwnedFd) -> bool {
         let accepted = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK);
-        let Ok(fd) = accepted else {
-            // Out of file descriptors, say: not at full speed, please.
-            std::thread::sleep(Duration::from_millis(100));
-            return;
+        let fd = match accepted {
+            Ok(fd) => fd,
+            Err(Errno::EAGAIN) => return false,
+            Err(_) => {
+                // Out of file descriptors, say: not at full speed, please.
+                std::thread::sleep(Duration::from_millis(100));
+                return false;
+            }
         };
         // SAFETY: it has just been opened, for us.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        let Ok(peer) = getsockopt(&socket, PeerCredentials) else { return };
+        let Ok(peer) = getsockopt(&socket, PeerCredentials) else { return true };
         let user = peer.uid();
         let of_user = self.clients.values().filter(|client| client.user == user).count();
         if of_user >= USER_MAX || self.clients.len() >= COSCHED_HINT_PROCESSES as usize {
             answer(&socket, Errno::EUSERS, None);
-            return;
+            return true;
         }
         // A process that is in no namespace of ours has no number.
         if let Ok(process @ 1..) = u32::try_from(peer.pid()) {
             self.clients.insert(fd, Client { socket, process, user, page: None });
         }
+        true
     }
 
     /// Hears a request. False if this was the last of that process.
