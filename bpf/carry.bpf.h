@@ -16,6 +16,7 @@
 
 #define AF_UNIX		1
 #define EPOCH_UNKNOWN	(~0ULL)
+#define NOTE_LASTS_NS	((s64)NSEC_PER_SEC)	/* a message that brings an epoch arrives when that has just been noted */
 
 /* What is left of the slice of the task that runs on @cctx's CPU, in ns; 0: nothing, or it is not known. */
 static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
@@ -92,10 +93,11 @@ static void gather_news(struct task_ctx *tctx, const struct cosched_wire_note *n
  */
 static void carry_noted(struct task_ctx *tctx, const struct cosched_wire_note *note, bool tells)
 {
-	u64 epoch = note ? READ_ONCE(note->epoch) : 0;
+	s64 noted_ns = note ? bpf_ktime_get_ns() - note->noted_at : 0;
+	/* A peer that has ceased to tell would be taken for one that stays in its epoch. */
+	u64 epoch = note && noted_ns < NOTE_LASTS_NS ? READ_ONCE(note->epoch) : 0;
 
-	if (note && tells && is_beat() && tctx->news_job &&
-	    beat_is_silent(current_policy(), bpf_ktime_get_ns() - note->noted_at))
+	if (note && tells && is_beat() && tctx->news_job && noted_ns > 0 && beat_is_silent(current_policy(), noted_ns))
 		tctx->astray = 1;
 	if (note && note->news.sizes && is_beat() && note->job + 1 == tctx->news_job)
 		gather_news(tctx, note);

@@ -23,6 +23,11 @@ struct transport {
 	u32 protocol;
 };
 
+static bool is_ipv4(const u32 *address)
+{
+	return !address[0] && !address[1] && address[2] == bpf_htonl(0xffff);
+}
+
 /* Finds it, with the addresses in @flow. */
 static bool find_transport(void *data, void *end, struct cosched_wire_flow *flow, struct transport *transport)
 {
@@ -50,6 +55,9 @@ static bool find_transport(void *data, void *end, struct cosched_wire_flow *flow
 			return false;
 		__builtin_memcpy(flow->from, &ip->saddr, sizeof(flow->from));
 		__builtin_memcpy(flow->to, &ip->daddr, sizeof(flow->to));
+		/* The kernel takes none that has an address of IPv4, in whose place ours would be taken for one. */
+		if (is_ipv4(flow->from) || is_ipv4(flow->to))
+			return false;
 		transport->offset = offset + sizeof(*ip);
 		transport->length = bpf_ntohs(ip->payload_len);
 		transport->protocol = ip->nexthdr;

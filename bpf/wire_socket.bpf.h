@@ -77,7 +77,7 @@ static void set_writes(struct bpf_sock_ops *skops, bool writes)
 /* A connection is there: it is to a peer, or of no interest ever after. */
 static void begin_connection(struct bpf_sock_ops *skops)
 {
-	struct cosched_wire_note note = {};
+	struct cosched_wire_note note = { .noted_at = bpf_ktime_get_ns() };
 	struct cosched_wire_flow flow;
 
 	flow_of(&flow, skops, true);
@@ -98,7 +98,7 @@ static void begin_connection(struct bpf_sock_ops *skops)
 static void adopt(struct sock_common *common, struct tcp_sock *tcp)
 {
 	int calls = tcp->bpf_sock_ops_cb_flags | CALLS;
-	struct cosched_wire_note note = {};
+	struct cosched_wire_note note = { .noted_at = bpf_ktime_get_ns() };
 	struct cosched_wire_flow flow = {};
 	struct wire_socket *socket;
 
