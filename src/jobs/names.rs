@@ -127,8 +127,11 @@ pub fn common_name(name: &str) -> &str {
         let rest = &name[at..];
         rest.match_indices('/').nth(number).map_or(rest, |(end, _)| &rest[..end])
     };
-    if let Some(at) = name.find("slurmstepd.scope/job_") {
-        return parts(at + "slurmstepd.scope/".len(), 1);
+    // Only where Slurm has it: whoever may make cgroups somewhere else gives them any name.
+    let scope = name.strip_prefix("/system.slice/").and_then(|rest| rest.split_once('/'));
+    if let Some((_, job)) = scope.filter(|(scope, job)| scope.ends_with("slurmstepd.scope") && job.starts_with("job_"))
+    {
+        return parts(name.len() - job.len(), 1);
     }
     let pod = name.match_indices("pod").find(|(at, _)| *at > 0 && name[..*at].ends_with(['-', '/']));
     match pod {
@@ -217,6 +220,8 @@ pub(crate) mod tests {
             ("/system.slice/n1_slurmstepd.scope/job_7/step_0/user/task_4", "job_7/step_0"),
             ("/system.slice/slurmstepd.scope/job_7", "job_7"),
             ("/system.slice/slurmstepd.scope/system", "/system.slice/slurmstepd.scope/system"),
+            ("/user.slice/slurmstepd.scope/job_7", "/user.slice/slurmstepd.scope/job_7"),
+            ("/system.slice/a.service/slurmstepd.scope/job_7", "/system.slice/a.service/slurmstepd.scope/job_7"),
             ("/kubepods/burstable/pod1a-2b/0123", "pod1a-2b"),
             (
                 "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1a_2b.slice/cri-01.scope",

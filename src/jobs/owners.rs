@@ -11,6 +11,8 @@ use crate::jobs::job_by::JobBy;
 
 /// Between two walks through the hierarchy of cgroups, of which there may be thousands.
 const WALK_INTERVAL: Duration = Duration::from_secs(1);
+/// And at least so many times as long as the last one took: users make cgroups, too.
+const WALK_SHARE: u32 = 20;
 
 /// Names for job ids.
 #[derive(Debug)]
@@ -22,12 +24,14 @@ pub struct Owners {
     /// All that the last walk through the hierarchy found, and when that was.
     walked: HashMap<u64, PathBuf>,
     walked_at: Option<Instant>,
+    walk_took: Duration,
 }
 
 impl Owners {
     /// Names for ids that are made as `job_by` says. `cgroup_root`: where the cgroup v2 hierarchy is mounted.
     pub fn new(job_by: JobBy, cgroup_root: Option<PathBuf>) -> Owners {
-        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new(), walked_at: None }
+        let walk_took = Duration::ZERO;
+        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new(), walked_at: None, walk_took }
     }
 
     /// The name of the job with `id`: a cgroup's path from the hierarchy's root, `session:<pid>` or
@@ -88,8 +92,8 @@ impl Owners {
         }
         let root = self.cgroup_root.clone()?;
         let is_there = |path: &PathBuf| inode(&root.join(path)) == Some(id);
-        if !self.walked.get(&id).is_some_and(is_there) && self.walked_at.is_none_or(|at| at.elapsed() >= WALK_INTERVAL)
-        {
+        let interval = WALK_INTERVAL.max(self.walk_took * WALK_SHARE);
+        if !self.walked.get(&id).is_some_and(is_there) && self.walked_at.is_none_or(|at| at.elapsed() >= interval) {
             self.walk(&root);
         }
         let path = self.walked.get(&id).filter(|path| is_there(path)).cloned()?;
@@ -98,8 +102,10 @@ impl Owners {
     }
 
     fn walk(&mut self, root: &Path) {
+        let began = Instant::now();
         self.walked.clear();
         walk(root, Path::new(""), &mut self.walked);
+        self.walk_took = began.elapsed();
         self.walked_at = Some(Instant::now());
     }
 }
