@@ -40,6 +40,9 @@ static void adopt_epoch(const struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	if (tctx->message_epoch == EPOCH_UNKNOWN)
 		return;
+	/* Of another CPU here, from before TAI was set back. */
+	if (wire_on && !cosched_wire_credible(tctx->message_epoch, bpf_ktime_get_tai_ns()))
+		return;
 	if (wire_on && tctx->message_wired && tctx->message_epoch > cctx->epoch)
 		count(COSCHED_COUNTER_epochs_adopted);
 	cctx->epoch = cosched_epoch_adopt(cctx->epoch, tctx->message_epoch);

@@ -386,7 +386,8 @@ static inline void beat_clock_turn(struct cosched_beat_clock *clock, const struc
 {
 	u64 turn_ns = gang_quantum_ns(policy), turn = beat_clock_ns(clock, tai_ns) / turn_ns, back_ns = turn_ns / BEAT_LEAK;
 
-	if (turn <= clock->turn)
+	/* By more than it can be ahead it only goes back if TAI is set back. */
+	if (turn <= clock->turn && clock->turn - turn <= BEAT_AHEAD_TURNS)
 		return;
 	clock->turn = turn;
 	clock->stepped_ns = 0;

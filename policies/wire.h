@@ -328,13 +328,18 @@ static inline int cosched_wire_credible(u64 epoch, u64 tai_ns)
 	return count > clock ? count - clock <= COSCHED_WIRE_WINDOW : clock - count <= COSCHED_WIRE_WINDOW;
 }
 
-/* The epoch of @node after a spontaneous switch in @epoch at @tai_ns: the present one, or the next if that is later. */
+/*
+ * The epoch of @node after a spontaneous switch in @epoch at @tai_ns: the present one, or the next if that is later. No
+ * peer gets a node ahead by two windows. One that is has had its TAI set back, and follows: its peers would refuse its
+ * epochs else, and theirs would be old to it, until TAI is there again.
+ */
 static inline u64 cosched_wire_epoch_next(u64 epoch, u32 node, u64 tai_ns)
 {
-	u64 next = cosched_epoch_next(epoch, node);
-	u64 clock = cosched_wire_clock(tai_ns) << COSCHED_EPOCH_NODE_BITS | (node & COSCHED_EPOCH_NODE_MASK);
+	u64 count = cosched_wire_clock(tai_ns), next = cosched_epoch_next(epoch, node);
+	u64 clock = count << COSCHED_EPOCH_NODE_BITS | (node & COSCHED_EPOCH_NODE_MASK);
+	int is_set_back = next >> COSCHED_EPOCH_NODE_BITS > count + 2 * COSCHED_WIRE_WINDOW;
 
-	return clock > next ? clock : next;
+	return clock > next || is_set_back ? clock : next;
 }
 
 #endif

@@ -346,6 +346,20 @@ fn a_peer_that_lies_moves_a_clock_no_further_than_the_bound_and_it_comes_back() 
     }
 }
 
+#[test]
+fn a_clock_whose_tai_is_set_back_steps_and_comes_back_as_before() {
+    let mut clock = NEW_BEAT_CLOCK;
+    beat_clock_turn(&mut clock, &BEATS, NOW + 10_000 * S);
+    for turn in 0..10 * u64::from(BEAT_LEAK) {
+        let tai = NOW + turn * S;
+        beat_clock_turn(&mut clock, &BEATS, tai);
+        // A peer is ahead by a little, and then no more.
+        let later = tai + clock.ahead_ns + S / 100;
+        assert!(turn >= 5 || beat_clock_hear(&mut clock, &BEATS, tai, later) > 0, "turn {turn}");
+    }
+    assert_eq!(clock.ahead_ns, 0);
+}
+
 /// What three entities have of a CPU in which `heard` is what peers say of the chances of two jobs: shares, and in
 /// which order they draw. The third are those that do not communicate.
 fn shares(heard: [Option<u32>; 2], sizes: [u32; 2], weights: [u64; 3], turns: u64) -> [f64; 3] {

@@ -277,8 +277,16 @@ fn a_switch_makes_the_epoch_the_present_one() {
     ] {
         assert_eq!(wire_epoch_next(before, 0x5_0003, NOW), after << 16 | 3, "{before:#x}");
     }
-    // The last epoch of all does not wrap.
-    assert_eq!(wire_epoch_next(u64::MAX, 3, NOW), epoch_next(u64::MAX, 3));
+}
+
+#[test]
+fn a_node_whose_clock_is_set_back_follows_it() {
+    let clock = NOW >> 14;
+    for ahead in [2 * (WINDOW >> 14), (u64::MAX >> 16) - clock] {
+        assert_eq!(wire_epoch_next((clock + ahead) << 16, 3, NOW), clock << 16 | 3, "{ahead}");
+    }
+    let still_ahead = clock + 2 * (WINDOW >> 14) - 1;
+    assert_eq!(wire_epoch_next(still_ahead << 16, 3, NOW), (still_ahead + 1) << 16 | 3);
 }
 
 #[test]
@@ -360,12 +368,18 @@ proptest! {
     }
 
     #[test]
-    fn no_time_takes_an_epoch_back(before: u64, node: u32, tai_ns: u64) {
-        let after = wire_epoch_next(before, node, tai_ns);
-        prop_assert!(after >= epoch_next(before, node));
-        prop_assert_eq!(after & 0xffff, u64::from(node) & 0xffff);
+    fn a_time_takes_an_epoch_back_only_if_no_peer_can_have_brought_it(
+        off in -3 * (WINDOW as i64 >> 14)..3 * (WINDOW as i64 >> 14), any_before: u64, is_near: bool, node: u32, tai_ns: u64,
+    ) {
         // Counts have 48 bits, which is until 2116.
-        prop_assert!(after >> 16 >= (tai_ns >> 14).min((1 << 48) - 1));
+        let clock = (tai_ns >> 14).min((1 << 48) - 1);
+        let near = clock.saturating_add_signed(off).min((1 << 48) - 1) << 16;
+        let before = if is_near { near } else { any_before };
+        let after = wire_epoch_next(before, node, tai_ns);
+        let is_set_back = epoch_next(before, node) >> 16 > clock + 2 * (WINDOW >> 14);
+        prop_assert_eq!(after < epoch_next(before, node), is_set_back);
+        prop_assert_eq!(after & 0xffff, u64::from(node) & 0xffff);
+        prop_assert!(after >> 16 >= clock);
     }
 
     #[test]
