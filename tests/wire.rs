@@ -277,6 +277,8 @@ fn a_switch_makes_the_epoch_the_present_one() {
     ] {
         assert_eq!(wire_epoch_next(before, 0x5_0003, NOW), after << 16 | 3, "{before:#x}");
     }
+    // The last epoch of all does not wrap.
+    assert_eq!(wire_epoch_next(u64::MAX, 3, u64::MAX), epoch_next(u64::MAX, 3));
 }
 
 #[test]

@@ -21,17 +21,15 @@ pub struct Owners {
     cgroup_root: Option<PathBuf>,
     /// The paths of ids that were asked for. Ids are not used again.
     asked: HashMap<u64, PathBuf>,
-    /// All that the last walk through the hierarchy found, and when that was.
+    /// All that the last walk through the hierarchy found, and when there may be another one.
     walked: HashMap<u64, PathBuf>,
-    walked_at: Option<Instant>,
-    walk_took: Duration,
+    next_walk: Option<Instant>,
 }
 
 impl Owners {
     /// Names for ids that are made as `job_by` says. `cgroup_root`: where the cgroup v2 hierarchy is mounted.
     pub fn new(job_by: JobBy, cgroup_root: Option<PathBuf>) -> Owners {
-        let walk_took = Duration::ZERO;
-        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new(), walked_at: None, walk_took }
+        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new(), next_walk: None }
     }
 
     /// The name of the job with `id`: a cgroup's path from the hierarchy's root, `session:<pid>` or
@@ -92,8 +90,7 @@ impl Owners {
         }
         let root = self.cgroup_root.clone()?;
         let is_there = |path: &PathBuf| inode(&root.join(path)) == Some(id);
-        let interval = WALK_INTERVAL.max(self.walk_took * WALK_SHARE);
-        if !self.walked.get(&id).is_some_and(is_there) && self.walked_at.is_none_or(|at| at.elapsed() >= interval) {
+        if !self.walked.get(&id).is_some_and(is_there) && self.next_walk.is_none_or(|at| Instant::now() >= at) {
             self.walk(&root);
         }
         let path = self.walked.get(&id).filter(|path| is_there(path)).cloned()?;
@@ -105,8 +102,7 @@ impl Owners {
         let began = Instant::now();
         self.walked.clear();
         walk(root, Path::new(""), &mut self.walked);
-        self.walk_took = began.elapsed();
-        self.walked_at = Some(Instant::now());
+        self.next_walk = Some(Instant::now() + WALK_INTERVAL.max(began.elapsed() * WALK_SHARE));
     }
 }
 
@@ -160,7 +156,7 @@ mod tests {
         assert!(owners.is_gone(id));
         assert_eq!(owners.name(id), "/slurm/job_7", "what it used is still its own");
         assert!(!owners.is_replaced(id));
-        // A file system may give a new directory the number of one that is gone, so another one is made between.
+        // The next directory may be given the number that is free now, and is not to be the job's.
         fs::create_dir(root.path().join("slurm/job_8")).unwrap();
         fs::create_dir(&job).unwrap();
         assert!(owners.is_gone(id) && owners.is_replaced(id));
