@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -239,6 +240,29 @@ fn one_user_cannot_have_all_the_room() {
     assert_eq!(connected.len(), 513);
     connected.clear();
     eventually("there is room again", || ask(&dial(&scene.server.path), &own_request()) == Some(0));
+}
+
+#[test]
+fn a_process_that_asks_all_the_time_does_not_keep_others_of_its_user_from_being_heard() {
+    let scene = scene();
+    let dial = || dial(&scene.server.path);
+    let (busy, other) = (dial(), dial());
+    assert_eq!((ask(&busy, &own_request()), ask(&other, &own_request())), (Some(0), Some(0)));
+    // Its requests fill the socket, and it takes no answer.
+    let is_heard = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let end = Instant::now() + Duration::from_secs(5);
+            while !is_heard.load(Ordering::Relaxed) {
+                assert!(Instant::now() < end, "the other one waits for the busy one");
+                send(busy.as_raw_fd(), &own_request(), MsgFlags::MSG_NOSIGNAL).unwrap();
+            }
+        });
+        for _ in 0..20 {
+            assert_eq!(ask(&other, &own_request()), Some(0));
+        }
+        is_heard.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

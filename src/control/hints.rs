@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The socket on which processes ask to be heard: open to every user, and trusting none.
 //!
-//! One thread serves all of them, one request of each at a time. How many processes there may be is bounded, for one
+//! One thread serves all of them, one request of each user at a time, and of one user's processes the one that has been
+//! heard longest ago. How many processes there may be is bounded, for one
 //! user to the half of it, and a process has one page however often it asks. Whatever is no request ends the
 //! connection.
 //!
@@ -76,7 +77,7 @@ impl HintSocket {
     pub fn serve(&self, owner: Owner) -> Result<()> {
         let listener = self.socket.try_clone().context("cannot serve hints")?;
         allow_files();
-        let mut server = Server { owner, clients: BTreeMap::new(), next: 1, pages: BTreeMap::new() };
+        let mut server = Server { owner, clients: BTreeMap::new(), last: 0, pages: BTreeMap::new() };
         let serve = move || {
             loop {
                 server.turn(&listener);
@@ -120,9 +121,10 @@ struct Page {
 
 struct Server {
     owner: Owner,
-    clients: BTreeMap<i32, Client>,
-    /// The number of the next page.
-    next: u64,
+    /// By when each was heard last, or came.
+    clients: BTreeMap<u64, Client>,
+    /// The number that was given last, to a page or to when a client was heard.
+    last: u64,
     /// Whose each page is that there may be yet, by the id of its map.
     pages: BTreeMap<u32, u32>,
 }
@@ -137,13 +139,17 @@ impl Server {
             Ok(_) => fds.iter().map(|fd| fd.any().unwrap_or(true)).collect(),
             Err(_) => return,
         };
-        let keys: Vec<i32> = self.clients.keys().copied().collect();
+        let keys: Vec<u64> = self.clients.keys().copied().collect();
         // Of each user one in a turn: however much one wants, the others wait for no more than that.
         let mut heard = BTreeSet::new();
         for (key, wants) in keys.into_iter().zip(&ready[1..]) {
             let has_turn = *wants && heard.insert(self.clients[&key].user);
             if !self.is_current(key) || (has_turn && !self.hear(key)) {
                 self.hang_up(key);
+            } else if has_turn {
+                let client = self.clients.remove(&key).expect("it is connected");
+                let now = self.number();
+                self.clients.insert(now, client);
             }
         }
         if ready[0] {
@@ -151,8 +157,14 @@ impl Server {
         }
     }
 
+    /// One that has not been given before.
+    fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
     /// Whether the scheduler that has the page of this process runs on. With another one it begins anew.
-    fn is_current(&self, key: i32) -> bool {
+    fn is_current(&self, key: u64) -> bool {
         self.clients[&key].page.as_ref().is_none_or(|page| kernel::is_alive(&page.done))
     }
 
@@ -179,13 +191,14 @@ impl Server {
         }
         // A process that is in no namespace of ours has no number.
         if let Ok(process @ 1..) = u32::try_from(peer.pid()) {
-            self.clients.insert(fd, Client { socket, process, user, page: None });
+            let now = self.number();
+            self.clients.insert(now, Client { socket, process, user, page: None });
         }
         true
     }
 
     /// Hears a request. False if this was the last of that process.
-    fn hear(&mut self, key: i32) -> bool {
+    fn hear(&mut self, key: u64) -> bool {
         let socket = &self.clients[&key].socket;
         let mut bytes = [0; size_of::<cosched_hint_request>()];
         let request = match recv(socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC) {
@@ -240,15 +253,14 @@ impl Server {
     }
 
     /// Has the scheduler hear the thread that is meant.
-    fn place(&mut self, key: i32, request: &cosched_hint_request) -> Result<(), Fault> {
+    fn place(&mut self, key: u64, request: &cosched_hint_request) -> Result<(), Fault> {
         let Client { process, user, .. } = self.clients[&key];
         let thread = process::thread_of(process, request.thread).ok_or(Fault::Thread)?;
         let map = if self.clients[&key].page.is_none() { Some(self.make_page(user)?) } else { None };
+        let number = self.number();
         let client = self.clients.get_mut(&key).expect("it is connected");
         if let Some(map) = map {
             let theirs = MapHandle::try_from(&map).map_err(|e| Fault::Scheduler(e.into()))?;
-            let number = self.next;
-            self.next += 1;
             let done = self.owner.hint(Change::Add(number, theirs)).map_err(|error| {
                 // It may be done yet, by a scheduler that is being loaded, say.
                 self.owner.take_back(number);
@@ -274,7 +286,7 @@ impl Server {
         placed.map(drop).map_err(|_| Fault::Thread)
     }
 
-    fn hang_up(&mut self, key: i32) {
+    fn hang_up(&mut self, key: u64) {
         let Some(client) = self.clients.remove(&key) else { return };
         if let Some(page) = client.page
             && kernel::is_alive(&page.done)
