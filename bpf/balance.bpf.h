@@ -30,6 +30,14 @@ static bool is_online(s32 cpu)
 	return is;
 }
 
+/* Has another scheduling class a task to run on @cpu? That goes first, for as long as it wants. */
+static bool is_taken(s32 cpu)
+{
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+
+	return rq && rq->nr_running > rq->scx.nr_running;
+}
+
 /* How much weight @cpu has had to run of late (policies/balance.h). */
 static u64 load_of(s32 cpu, u64 now)
 {
@@ -198,6 +206,8 @@ __noinline int take_from(u64 queue, struct move_plan *move __arg_nonnull)
 {
 	u32 i;
 
+	if (!scx_bpf_dsq_nr_queued(queue))
+		return 0;
 	bpf_for(i, 0, move->parts ? 1 : 2) {
 		int chosen = choose_from(queue, move);
 
@@ -211,7 +221,7 @@ __noinline int take_from(u64 queue, struct move_plan *move __arg_nonnull)
 __noinline int take_from_busier(s32 cpu)
 {
 	u64 now = scx_bpf_now();
-	struct move_plan move = { .to = cpu, .load_to = load_of(cpu, now), .parts = COSCHED_WAITS_PARTS };
+	struct move_plan move = { .to = cpu, .load_to = load_of(cpu, now) };
 	u32 first, i, queues = count_from_nought();
 
 	first = bpf_get_prandom_u32() % nr_cpu_ids;
@@ -222,7 +232,9 @@ __noinline int take_from_busier(s32 cpu)
 			continue;
 		move.from = other;
 		move.load_from = load_of(other, now);
-		if (move.load_from <= move.load_to)
+		/* What waits for a real-time task is worse off than any load says. */
+		move.parts = is_taken(other) ? 0 : COSCHED_WAITS_PARTS;
+		if (move.parts && move.load_from <= move.load_to)
 			continue;
 		if (take_from(queue_id(other, QUEUE_FREE), &move)) {
 			count(COSCHED_COUNTER_pulls);

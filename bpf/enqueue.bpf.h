@@ -24,6 +24,8 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, &is_idle);
 	if (!is_idle && wake_flags & SCX_WAKE_FORK)
 		return least_busy(p, cpu);
+	if (!is_idle && is_kthread(p) && is_taken(cpu) && bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), p->cpus_ptr))
+		return bpf_get_smp_processor_id();
 	if (!is_idle && tctx)
 		return wake_elsewhere(p, tctx, cpu);
 	if (tctx)
@@ -69,20 +71,22 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 /*
  * Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. A task that is
  * to preempt as it wakes goes in front of all if it cannot: a kernel thread runs, or it is settled what runs next. So
- * does a task that has been cut short in its moment (fair.bpf.h). Else boosts would go on before it.
+ * does a task that has been cut short in its moment (fair.bpf.h). Else boosts would go on before it. And so does a
+ * kernel thread for which a real-time task leaves no CPU.
  */
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)
 {
-	bool woken = enq_flags & SCX_ENQ_WAKEUP, front = !woken && tctx->slept && has_rest(tctx);
+	bool woken = enq_flags & SCX_ENQ_WAKEUP, front;
 	u64 slice_ns, key;
 
 	if (woken || tctx->yields)
 		tctx->slice_used_ns = 0;
+	front = has_rest(tctx) && (tctx->slept || is_urgent(p, cctx));
 	slice_ns = resume_slice(tctx, cpu);
 	if (tctx->yields && !vtime_before(tctx->yields_to, tctx->key))
 		tctx->key = tctx->yields_to + 1;
-	if (woken && takes_cpu(p, tctx, cctx, cpu)) {
+	if (woken && (is_urgent(p, cctx) || takes_cpu(p, tctx, cctx, cpu))) {
 		count(COSCHED_COUNTER_preemptions);
 		if (runs_user(cctx) && !is_next_known(cpu)) {
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags | preempt_flag(cctx));
@@ -129,16 +133,21 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 	}
 	WRITE_ONCE(cctx->preempt_at_tick, 1);
 	wake_cpu_for(p, cctx, cpu);
+	if (is_taken(cpu))
+		wake_idle_cpu_for(p);
 }
 
 /*
  * @p, which is urgent, runs at once. If another kernel thread is running, @p waits until that thread is done, or until
  * the next tick. The preempted thread then goes on right behind it and does not wait for its turn: otherwise whatever
  * needs it would wait for a whole slice of a task that only computes. Returns false if @p has to wait for its turn: it
- * has used its slice, or it has yielded.
+ * has used its slice, or it has yielded, or a real-time task has the CPU, from which others may take it.
  */
-static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 enq_flags)
+static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
+			    u64 enq_flags)
 {
+	if (is_taken(cpu) && p->nr_cpus_allowed > 1)
+		return false;
 	if (enq_flags & SCX_ENQ_WAKEUP) {
 		enq_flags |= cctx->curr_kthread ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
 		if (cctx->curr_kthread)
@@ -171,7 +180,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (enqueue_aside(p, tctx, cctx, cpu, enq_flags))
 		return;
-	if (is_urgent(p, cctx) && enqueue_kthread(p, tctx, cctx, enq_flags))
+	if (is_urgent(p, cctx) && enqueue_kthread(p, tctx, cctx, cpu, enq_flags))
 		return;
 
 	if (tctx->order_cpu != cpu)

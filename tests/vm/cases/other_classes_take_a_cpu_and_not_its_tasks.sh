@@ -1,6 +1,7 @@
 #!/bin/bash
-# A real-time task that takes a CPU takes no more than that. The task that ran there goes to a CPU that idles. A task
-# that the real-time one wakes runs nearly as soon as under EEVDF, ahead of the busy task that was interrupted.
+# A real-time task that takes a CPU takes no more than that. The task that ran there goes to a CPU that idles, or to one
+# that is busy if none does. A kernel thread that ran there last runs where it is woken. A task that the real-time one
+# wakes runs nearly as soon as under EEVDF, ahead of the busy task that was interrupted.
 # Needs Linux 7.3: in 6.18 tasks that wait for a real-time one which never sleeps have nothing at all, this shell too
 . "$(dirname -- "$0")/../case.sh"
 
@@ -73,6 +74,37 @@ sleep 0.5
 used=$(usage 2 "${hogs[0]}")
 echo "a task that may run on both CPUs, of which a real-time one has the first: $used us of 2 s"
 (( used > 1500000 )) || fail "a task waits for a real-time one, and CPU 1 idles: it had $used us of 2 s"
+drop
+
+# The other CPU is busy too.
+hog taskset -c 0
+let_go "${hogs[0]}"
+hog taskset -c 1
+hog chrt --fifo 50 taskset -c 0
+sleep 0.5
+used=$(usage 2 "${hogs[0]}")
+echo "the same while CPU 1 has another task: $used us of 2 s"
+(( used > 700000 )) || fail "a task waits for a real-time one, and CPU 1 has one other: it had $used us of 2 s"
+
+# What is written to a terminal a kernel thread brings to the other end.
+longest=$(taskset -c 1 chrt --fifo 60 python3 -IS - <<'END'
+import os, pty, time, tty
+
+ends = pty.openpty()
+for end in ends:
+    tty.setraw(end)
+longest = 0
+for _ in range(200):
+    time.sleep(0.01)
+    began = time.monotonic_ns()
+    os.write(ends[0], b"x")
+    os.read(ends[1], 1)
+    longest = max(longest, time.monotonic_ns() - began)
+print(round(longest / 1000))
+END
+)
+echo "of 200 bytes the last to arrive took $longest us"
+(( longest <= 10000 )) || fail "a kernel thread waits for a real-time task: a byte took $longest us"
 drop
 runs
 unwarned
