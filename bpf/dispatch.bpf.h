@@ -47,6 +47,7 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		cctx->curr_boosted = granted;
 		trace_switch_in(prev, tctx, granted);
 	}
+	cctx->curr_slept = 0;	/* of its moments only the first is one */
 	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : rest_or_whole_slice(tctx));
 	bound_slice(prev, tctx, cctx, cpu, now);
 	tctx->key = key;
@@ -97,12 +98,21 @@ __noinline int steal(s32 cpu)
 	return false;
 }
 
-/* Takes @first, or whatever waits elsewhere. */
-static void take_next(s32 cpu, const struct head *first, u64 now)
+static bool take_first(s32 cpu, const struct head *first)
 {
-	if (first->queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, first->queue), 0))
+	return first->queue != NR_ORDERED && scx_bpf_dsq_move_to_local(queue_id(cpu, first->queue), 0);
+}
+
+/*
+ * Takes @first, or whatever waits elsewhere. A look elsewhere lets go of the CPU's lock, and the kick for what is
+ * enqueued meanwhile is forgotten as the idle task is picked. So what has come is looked for once more.
+ */
+static void take_next(struct cpu_ctx *cctx, s32 cpu, struct head *first, u64 now)
+{
+	if (take_first(cpu, first) || steal(cpu))
 		return;
-	if (!steal(cpu) && clear_front(queue_id(cpu, QUEUE_PARKED), cpu, now))
+	first_of(cctx, cpu, first);
+	if (!take_first(cpu, first) && clear_front(queue_id(cpu, QUEUE_PARKED), cpu, now))
 		scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_PARKED), 0);
 }
 
@@ -156,12 +166,12 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 	if (pull(cctx, cpu))
 		return;
 	first_of(cctx, cpu, &first);
-	if (first.queue == NR_ORDERED)
-		note_empty(cpu);
+	if (!(cctx->filled & MOVABLE_QUEUES))
+		note_unmovable(cpu);
 	if (prev && tctx && keep_running(prev, tctx, cctx, cpu, &first, now))
 		return;
 	if (may_take)
-		take_next(cpu, &first, now);
+		take_next(cctx, cpu, &first, now);
 }
 
 #endif

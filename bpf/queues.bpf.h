@@ -36,6 +36,7 @@ enum queue {
 	QUEUE_PARKED = NR_ORDERED,
 	QUEUE_ASIDE,
 	NR_QUEUES,
+	MOVABLE_QUEUES	= 1 << QUEUE_FREE | 1 << QUEUE_ASKED | 1 << QUEUE_GRANTED,	/* others may take from these */
 };
 
 enum {
@@ -150,12 +151,12 @@ static void note_queued(s32 cpu, u32 queue)
 
 	if (cctx)
 		cctx->filled |= 1U << queue;
-	if (queue != QUEUE_PINNED && queue < NR_ORDERED)
+	if (MOVABLE_QUEUES & 1U << queue)
 		note_movable(cpu);
 }
 
-/* Nothing waits on @cpu, on which this runs. */
-static void note_empty(s32 cpu)
+/* Nothing waits on @cpu, on which this runs, that others may take. */
+static void note_unmovable(s32 cpu)
 {
 	if (is_queued(cpu))
 		__sync_fetch_and_and(queued_word(cpu), ~(1ULL << (cpu & 63)));
