@@ -5,7 +5,33 @@
 #ifndef COSCHED_CGROUPS_BPF_H
 #define COSCHED_CGROUPS_BPF_H
 
-/* @group begins anew below @parent: with nothing runnable, and neither credit nor debt. */
+/*
+ * Users may make cgroups in theirs, such as /user.slice/user-1000.slice/user@1000.service: of the places those further
+ * down leave a quarter to the others.
+ */
+enum {
+	OPEN_LEVELS	= 3,
+	DEEP_PLACES	= COSCHED_MAX_GROUPS / 4 * 3,
+};
+
+/*
+ * Is nothing of the last owner of @group runnable? Before Linux 6.19 a task that dies may be so for longer than its
+ * cgroup is there.
+ */
+static bool is_free(u32 group)
+{
+	s32 cpu;
+
+	bpf_for(cpu, 0, nr_cpu_ids) {
+		struct group_on *here = group_on(group, cpu);
+
+		if (here && (READ_ONCE(here->order.weight) || READ_ONCE(here->place.weight)))
+			return false;
+	}
+	return true;
+}
+
+/* @group, of which nothing is runnable, begins anew below @parent, with neither credit nor debt. */
 static void begin_group(u32 group, struct group *g, u32 parent)
 {
 	s32 cpu;
@@ -15,12 +41,7 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 
 		if (!here || !above)
 			continue;
-		/* Should a task of its last owner not have left: the order above, still that owner's, forgets it. */
-		here->order.weight = 0;
-		here->order.weighted_vtime = 0;
-		here->order.ahead = 0;
 		here->presence.mean = 0;
-		settle_groups(group, cpu, 0, 0, ROOT_GROUP);
 		here->place.vtime = above->order.clock;
 		here->place.lag = 0;
 		here->portion.left_ns = 0;
@@ -49,12 +70,16 @@ static void add_group(struct cgroup *cgrp, u32 weight)
 	*place = parent_group;
 	if (cgrp->level > MAX_DEPTH)
 		return;
-	bpf_for(group, ROOT_GROUP + 1, COSCHED_MAX_GROUPS) {
+	bpf_for(group, ROOT_GROUP + 1, cgrp->level > OPEN_LEVELS ? DEEP_PLACES : COSCHED_MAX_GROUPS) {
 		u32 key = group;
 		struct group *g = bpf_map_lookup_elem(&groups, &key);
 
 		if (!g || __sync_val_compare_and_swap(&g->used, 0, 1))
 			continue;
+		if (!is_free(key)) {
+			__sync_lock_test_and_set(&g->used, 0);
+			continue;
+		}
 		begin_group(key, g, parent_group);
 		g->cgroup = cgrp->kn->id;
 		g->weight = weight ? in_units(weight) : FAIR_WEIGHT_DEFAULT;
@@ -71,8 +96,10 @@ static void remove_group(struct cgroup *cgrp)
 	struct group *g = bpf_map_lookup_elem(&groups, &group);
 
 	bpf_cgrp_storage_delete(&group_of_cgroup, cgrp);
-	if (g && g->cgroup == id)
-		__sync_lock_test_and_set(&g->used, 0);
+	if (!g || g->cgroup != id)
+		return;
+	WRITE_ONCE(g->cgroup, 0);	/* nobody comes any more: see enter_order() */
+	__sync_lock_test_and_set(&g->used, 0);
 }
 
 /* Gives @cgrp a new weight, on the CPUs too where it counts with the old one. */

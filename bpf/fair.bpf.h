@@ -66,10 +66,6 @@ static void leave_order(struct task_ctx *tctx)
 		return;
 	__sync_fetch_and_sub(&cctx->nr_runnable, 1);
 	come_no_more(tctx, cctx);
-	if (!is_order_the_same(tctx)) {
-		tctx->place.weight = 0;
-		return;
-	}
 	now = scx_bpf_now();
 	bpf_spin_lock(&on->lock);
 	note_presence(on, tctx->order_group, now);
@@ -91,9 +87,10 @@ static s64 lead_in_group(const struct task_ctx *tctx)
 /* Puts @tctx into the order of its group on @cpu. It keeps its debt, and of its credit no more than @credit_ns. */
 static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 credit_ns)
 {
-	struct group_on *on = group_on(tctx->group, cpu);
 	u32 weight = task_weight(p), key = tctx->group;
 	struct group *g = bpf_map_lookup_elem(&groups, &key);
+	u64 cgroup = g ? READ_ONCE(g->cgroup) : 0;
+	struct group_on *on;
 	u64 slice_ns = current_policy()->slice_ns;
 	s64 lead = forget_ways(is_urgent(p, cctx) ? 0 : lead_in_group(tctx));
 	/* Where it was behind, others were ahead. */
@@ -101,11 +98,15 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	u64 own_credit_ns = forget_ways(tctx->held ? FAIR_LEAD_MAX : credit_ns);
 	u64 now = scx_bpf_now();
 
-	if (!on || !g)
+	/* A task that dies may outlast its cgroup, before Linux 6.19. */
+	if (!cgroup)
+		key = ROOT_GROUP;
+	on = group_on(key, cpu);
+	if (!on)
 		return;
 	tctx->weight = weight;
 	tctx->order_group = key;
-	tctx->order_cgroup = g->cgroup;
+	tctx->order_cgroup = cgroup;
 	tctx->order_cpu = cpu;
 	bpf_spin_lock(&on->lock);
 	note_presence(on, key, now);

@@ -33,8 +33,8 @@ for group in os.scandir(sys.argv[1]):
 
 # beyond: the cgroups that have no place. The root has one, without being counted here.
 beyond() { echo $(($(find /sys/fs/cgroup -mindepth 1 -type d | wc -l) + 1 - places)); }
-# without_place: the scheduler agrees
-without_place() { is "$(counter groups_full)" "$(beyond)" "cgroups that count as their parents:"; }
+# without_place OTHERS: the scheduler agrees, and these have gone
+without_place() { is "$(counter groups_full)" $(($(beyond) + $1)) "cgroups that count as their parents:"; }
 
 # counted: the CPU time of all jobs and "other", in us
 counted() { scx_cosched status --json | jq '[.jobs[].cpu_seconds] | add * 1000000 | floor'; }
@@ -56,13 +56,22 @@ start
 mkdir /sys/fs/cgroup/other $groups
 echo +cpu >$groups/cgroup.subtree_control
 echo 300 >$groups/cpu.weight
-make 1 $((last - 1))
+# Far down there is none any more while there are others, so no user takes them all.
+make 1 $((places * 3 / 4))
+echo +cpu >$groups/1/cgroup.subtree_control
+mkdir $groups/1/a
+echo +cpu >$groups/1/a/cgroup.subtree_control
+is "$(counter groups_full)" 0 "cgroups without a place:"
+mkdir $groups/1/a/b
+is "$(counter groups_full)" 1 "far down, cgroups without a place:"
+rmdir $groups/1/a/b $groups/1/a
+make $((places * 3 / 4 + 1)) $((last - 1))
 run_in_each
 (( $(counter jobs_full) > 0 )) || fail "the map of jobs is not full"
 
 # Neither of these two groups has run anything before, so neither is in the map of jobs.
 make $last $last
-without_place
+without_place 1
 echo 1 >$groups/$last/cpu.weight    # without effect
 hog in_group other taskset -c 0
 hog in_group many/$last taskset -c 0
@@ -76,7 +85,7 @@ near "without a place, in a parent of weight 300" "${used[1]}" $((used[0] * 3))
 
 eventually 15 warned || fail "no warning"
 make $((last + 1)) $((last + 50))
-without_place
+without_place 1
 
 rmdir $groups/*/
 hog in_group again
@@ -93,5 +102,5 @@ stop
 # There may be too many from the start.
 make 1001 $last
 start
-without_place
+without_place 0
 stop
