@@ -191,11 +191,14 @@ static int limits_end(void *map, u32 *key, struct timer_on *timer)
 	p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, QUEUE_ASIDE));
 	tctx = p ? task_ctx_of(p) : NULL;
 	bpf_rcu_read_unlock();
-	if (!cctx || !tctx)
+	if (!cctx)
 		return 0;
-	/* By the scheduler's clock it may be too early, as NTP steers the timer's: then the look sets it again. */
+	/*
+	 * By the scheduler's clock it may be too early, as NTP steers the timer's: then the look sets it again. And a task
+	 * may just be on its way to the queue, and have relied on the timer: the kick waits for the lock that it comes under.
+	 */
 	WRITE_ONCE(cctx->limited_until, 1);
-	if (comes_back_ahead(tctx, cctx, cpu))
+	if (tctx && comes_back_ahead(tctx, cctx, cpu))
 		preempt_for(cctx, cpu);
 	else
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);

@@ -126,7 +126,10 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
  */
 static void make_way(struct cpu_ctx *cctx, s32 cpu)
 {
-	if (!has_moment(cctx))
+	/* It may be settled what runs after a kernel thread: then it is told as it begins. */
+	if (cctx->curr_kthread)
+		WRITE_ONCE(cctx->preempt_at_tick, 1);
+	else if (!has_moment(cctx))
 		preempt_for(cctx, cpu);
 }
 
