@@ -26,7 +26,7 @@
  * Epochs that come from afar have to be held against something, or one forged message with the last epoch of all would
  * end their use for good. So here they count in units of time: a spontaneous switch makes the epoch the present one,
  * and one is believed if it is within a minute of the clock. A node that is drawn ahead of its clock by so much stays
- * there until the clock has caught up, for its epochs never go back.
+ * there until the clock has caught up, for its epochs go back only if its clock is set back by more than that.
  *
  * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, what is carried, and kind; its lower half is
  * what is sent. A message that was recorded can be sent again within the minute, by a machine that can send in the name

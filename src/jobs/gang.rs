@@ -104,7 +104,8 @@ impl Gang {
     /// not any more. `rows`: how many there are, under gang.
     fn wanted(&self, owners: &mut Owners, ids: &BTreeSet<u64>, rows: Option<u32>) -> BTreeMap<u64, u64> {
         let mut all = ids.clone();
-        all.extend(self.written.keys().filter(|id| !ids.contains(id) && !owners.is_gone(**id)));
+        let seen = self.looked_at.unwrap_or_else(Instant::now);
+        all.extend(self.written.keys().filter(|id| !ids.contains(id) && !owners.is_gone(**id, seen)));
         // A walk through all cgroups takes its time: the ones that come later are seen when they use the CPU.
         if self.looked_at.is_none() && !(self.given.rows.is_empty() && self.given.names.is_empty()) {
             let named = owners.present().into_iter().filter(|(_, name)| self.given.has(name));

@@ -21,15 +21,16 @@ pub struct Owners {
     cgroup_root: Option<PathBuf>,
     /// The paths of ids that were asked for. Ids are not used again.
     asked: HashMap<u64, PathBuf>,
-    /// All that the last walk through the hierarchy found, and when there may be another one.
+    /// All that the last walk through the hierarchy found, when that began, and when there may be another one.
     walked: HashMap<u64, PathBuf>,
+    walked_at: Option<Instant>,
     next_walk: Option<Instant>,
 }
 
 impl Owners {
     /// Names for ids that are made as `job_by` says. `cgroup_root`: where the cgroup v2 hierarchy is mounted.
     pub fn new(job_by: JobBy, cgroup_root: Option<PathBuf>) -> Owners {
-        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new(), next_walk: None }
+        Owners { job_by, cgroup_root, asked: HashMap::new(), walked: HashMap::new(), walked_at: None, next_walk: None }
     }
 
     /// The name of the job with `id`: a cgroup's path from the hierarchy's root, `session:<pid>` or
@@ -54,14 +55,18 @@ impl Owners {
         self.walked.iter().map(|(id, path)| (*id, cgroup_name(path))).collect()
     }
 
-    /// Whether nobody can be using `id` any more, which was made at least a second ago. A session whose leader
-    /// has ended may still have members: the caller has to see whether it still uses CPU time.
-    pub fn is_gone(&mut self, id: u64) -> bool {
+    /// Whether nobody can be using `id` any more, which was there at the time `seen`. False if it has no name, and when
+    /// there may be another walk is not yet. A session whose leader has ended may still have members: the caller has to
+    /// see whether it still uses CPU time.
+    pub fn is_gone(&mut self, id: u64, seen: Instant) -> bool {
         if self.job_by != JobBy::Cgroup {
             return !Path::new("/proc").join(id.to_string()).exists();
         }
         let Some(root) = self.cgroup_root.clone() else { return false };
-        self.cgroup(id).is_none_or(|path| inode(&root.join(path)) != Some(id))
+        match self.cgroup(id) {
+            Some(path) => inode(&root.join(path)) != Some(id),
+            None => self.walked_at.is_some_and(|at| at > seen),
+        }
     }
 
     /// Whether the job with `id` is gone, and another one has its name by now.
@@ -102,6 +107,7 @@ impl Owners {
         let began = Instant::now();
         self.walked.clear();
         walk(root, Path::new(""), &mut self.walked);
+        self.walked_at = Some(began);
         self.next_walk = Some(Instant::now() + WALK_INTERVAL.max(began.elapsed() * WALK_SHARE));
     }
 }
@@ -146,36 +152,51 @@ mod tests {
         let id = inode(&job).unwrap();
 
         let mut owners = Owners::new(JobBy::Cgroup, Some(root.path().into()));
+        let seen = Instant::now();
         assert_eq!(owners.name(id), "/slurm/job_7");
         assert_eq!(owners.name(inode(root.path()).unwrap()), "/");
-        assert!(!owners.is_gone(id));
+        assert!(!owners.is_gone(id, seen));
         let mut present: Vec<String> = owners.present().into_iter().map(|(_, name)| name).collect();
         present.sort();
         assert_eq!(present, ["/", "/slurm", "/slurm/job_7"]);
         fs::remove_dir(&job).unwrap();
-        assert!(owners.is_gone(id));
+        assert!(owners.is_gone(id, seen));
         assert_eq!(owners.name(id), "/slurm/job_7", "what it used is still its own");
         assert!(!owners.is_replaced(id));
         // The next directory may be given the number that is free now, and is not to be the job's.
         fs::create_dir(root.path().join("slurm/job_8")).unwrap();
         fs::create_dir(&job).unwrap();
-        assert!(owners.is_gone(id) && owners.is_replaced(id));
+        assert!(owners.is_gone(id, seen) && owners.is_replaced(id));
         owners.forget(id);
         assert_eq!((owners.name(id), owners.known_name(id)), (format!("cgroup:{id}"), None));
     }
 
     #[test]
+    fn a_cgroup_that_was_made_since_the_last_walk_is_not_taken_for_gone() {
+        let root = tempfile::tempdir().unwrap();
+        let mut owners = Owners::new(JobBy::Cgroup, Some(root.path().into()));
+        let before = Instant::now();
+        owners.present();
+        let job = root.path().join("job");
+        fs::create_dir(&job).unwrap();
+        let id = inode(&job).unwrap();
+        // There may be no other walk for a second.
+        assert!(!owners.is_gone(id, Instant::now()));
+        assert!(owners.is_gone(u64::MAX, before));
+    }
+
+    #[test]
     fn without_a_hierarchy_no_cgroup_is_taken_for_gone() {
         let mut owners = Owners::new(JobBy::Cgroup, None);
-        assert!(!owners.is_gone(7));
+        assert!(!owners.is_gone(7, Instant::now()));
         assert_eq!(owners.name(7), "cgroup:7");
     }
 
     #[test]
     fn a_process_is_gone_when_proc_says_so() {
         let mut owners = Owners::new(JobBy::Process, None);
-        assert!(!owners.is_gone(std::process::id().into()));
-        assert!(owners.is_gone(u64::from(u32::MAX)));
+        assert!(!owners.is_gone(std::process::id().into(), Instant::now()));
+        assert!(owners.is_gone(u64::from(u32::MAX), Instant::now()));
         assert_eq!(owners.known_name(7), Some("process:7".into()));
         assert!(owners.present().is_empty());
     }

@@ -26,7 +26,7 @@ impl Scheduler<'_, '_> {
     /// Counts under "other" what jobs have used whose owners are gone and that have used nothing since the
     /// last look, and takes them out of the map.
     pub(super) fn bury_the_gone(&mut self) -> Result<()> {
-        self.buried_at = Instant::now();
+        let before = std::mem::replace(&mut self.buried_at, Instant::now());
         let totals = self.read()?;
         self.warn_of_full_maps(&totals);
         let live = totals.jobs;
@@ -35,7 +35,7 @@ impl Scheduler<'_, '_> {
 
         let idle = used.iter().filter(|(id, now)| self.used_then.get(id) == Some(now)).map(|(id, _)| *id);
         let other = u64::from(COSCHED_JOB_OTHER);
-        let gone: Vec<u64> = idle.filter(|id| *id != other && self.session.owners.is_gone(*id)).collect();
+        let gone: Vec<u64> = idle.filter(|id| *id != other && self.session.owners.is_gone(*id, before)).collect();
         for id in gone {
             let rest = live.get(&id).copied();
             if rest.is_some() {

@@ -58,6 +58,7 @@ impl Reader {
     /// If the kernel does not say.
     pub fn lost(&mut self) -> Result<u64> {
         let lost = totals::counter(&self.stats, TRACE_LOST)?;
-        Ok(lost - std::mem::replace(&mut self.lost, lost))
+        // With epochs on the wire the count is in a map that begins anew when a CPU comes or goes.
+        Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
     }
 }
