@@ -5,7 +5,9 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 fn bench(args: &[&str]) -> Child {
@@ -48,8 +50,15 @@ fn cpu() -> String {
     (0..1024).find(|&cpu| set.is_set(cpu).unwrap()).unwrap().to_string()
 }
 
+/// As long as it is there nothing else is measured on that CPU.
+fn alone() -> MutexGuard<'static, ()> {
+    static CPU: Mutex<()> = Mutex::new(());
+    CPU.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn token_and_hog_share_a_cpu() {
+    let _alone = alone();
     let (cpu, begun) = (cpu(), Instant::now());
     let timing = ["--seconds", "0.5", "--warm-up", "0.1", "--cpu", &cpu];
     for receiver in ["spin", "block", "twophase"] {
@@ -69,11 +78,12 @@ fn token_and_hog_share_a_cpu() {
         // Their intervals are not quite the same, hence the margin.
         assert!(used.iter().sum::<f64>() < 0.7, "one CPU has no more to give in 0.5 s: {used:?}");
     }
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 /// A run of both sides on one CPU: what the one that starts the tokens reports, and the other.
 fn run_both(args: &[&str]) -> [String; 2] {
+    let _alone = alone();
     let cpu = cpu();
     let args = [["--seconds", "0.5", "--warm-up", "0.1", "--cpu", &cpu].as_slice(), args].concat();
     let (waiting, address) = listener(&args);
@@ -95,6 +105,7 @@ fn the_time_of_all_threads_is_counted_once() {
 
 #[test]
 fn a_barrier_is_over_when_all_have_come() {
+    let _alone = alone();
     let cpu = cpu();
     let timing = ["--seconds", "0.5", "--warm-up", "0.1", "--receiver", "block", "--cpu", &cpu];
     // Only the last computes, and all wait for it.
@@ -185,10 +196,7 @@ fn a_hog_has_its_nice_level() {
 fn a_peer_that_leaves_ends_it() {
     let begun = Instant::now();
     let (waiting, address) = listener(&["--seconds", "30", "--receiver", "block"]);
-    let mut starting = bench(&["token", "--connect", &address, "--seconds", "30", "--receiver", "block"]);
-    std::thread::sleep(Duration::from_millis(100));
-    starting.kill().unwrap();
-    starting.wait().unwrap();
+    drop(TcpStream::connect(address).unwrap());
 
     let Output { status, stderr, .. } = waiting.wait_with_output().unwrap();
     let error = String::from_utf8(stderr).unwrap();

@@ -63,8 +63,9 @@ type Working<T> = JoinHandle<Result<T>>;
 fn from_round_trips(alone_us: f64, spinning_us: f64, sleeping_us: f64) -> Costs {
     // More latency than a switch takes would mean that the two that spin never ran at the same time.
     let spinning_us = spinning_us.min(f64::midpoint(alone_us, sleeping_us)).max(alone_us);
-    let latency_us = (spinning_us - alone_us) / 2.0;
     let switch_us = ((sleeping_us - spinning_us) / 2.0).max(LEAST_SWITCH_US);
+    // What has been rounded may differ by a bit.
+    let latency_us = ((spinning_us - alone_us) / 2.0).min(switch_us);
     Costs { latency_us, overhead_us: alone_us / 4.0, switch_us }
 }
 

@@ -5,9 +5,13 @@ use std::fmt::Display;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::stat::{Mode, umask};
+
+/// Held while the process's umask is another.
+static UMASK: Mutex<()> = Mutex::new(());
 
 /// The name of a socket. It is removed when this is dropped.
 pub struct SocketFile(PathBuf);
@@ -39,6 +43,7 @@ pub fn bind<T, E: Display>(
         Err(_) => {}
     }
     // With a mode set later there would be a moment in which everybody could connect.
+    let _alone = UMASK.lock().unwrap_or_else(PoisonError::into_inner);
     let old = umask(Mode::from_bits_truncate(!mode & 0o777));
     let bound = bind();
     umask(old);

@@ -24,10 +24,10 @@ on_both() {
 		"${targets[*]}" ]]
 }
 
-# alert STATES: these are those of the alert that a node is down, each with its node
+# alert NODE: the alert that a node is down is raised for this one, and for no other; "": for none
 alert() {
-	[[ $(api alerts | jq --raw-output '.data.alerts[] | select(.labels.alertname == "CoschedDown") |
-		"\(.labels.instance) \(.state)"') == "$1" ]]
+	[[ $(api alerts | jq --raw-output '.data.alerts[] | select(.labels.alertname == "CoschedDown" and .state == "firing") |
+		.labels.instance') == "$1" ]]
 }
 
 # all_evaluated: every rule has been evaluated, and none has failed
@@ -78,7 +78,7 @@ eventually 20 all_evaluated || die "a rule fails: $(<$tmp/evaluated)"
 
 alert "" || die "a node is said to be down: $(api alerts)"
 there "kill -INT \$(cat $tmp/loader)"
-eventually 60 alert "${targets[1]} firing" || die "the alert is not raised: $(api alerts)"
+eventually 60 alert "${targets[1]}" || die "the alert is not raised: $(api alerts)"
 there "rm $tmp/loader"
 everywhere "kill \$(cat $tmp/begun) || true"
 unload
