@@ -34,7 +34,7 @@ hints := $(out)/libcosched.so.0 $(out)/libcosched_mpi.so $(out)/hinter
 hints_flags := -std=c11 -O2 -g -Wall -Wextra -Werror -fexceptions $(CFLAGS)
 shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,defs $(LDFLAGS)
 
-.PHONY: all setup build demo test unit vm-test vm-selftest vm-regress vm-kernels soak docs lint package
+.PHONY: all setup build demo test unit vm-test vm-selftest-base vm-selftest-virtual vm-regress vm-kernels soak docs lint package
 .PHONY: package-test release install mutants clean report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim
 .PHONY: reproduction scale fuzz kubernetes shellcheck licences bench-slurm
 
@@ -77,13 +77,13 @@ fuzz: setup
 kubernetes: build
 	tests/kubernetes
 
-# The first three take one CPU each, nearly all the time; the suite takes two.
+# The first four take one CPU each, nearly all the time; the suite takes two.
 vm-test: build
-	$(MAKE) --jobs=2 --output-sync=target vm-selftest vm-regress vm-kernels
+	$(MAKE) --jobs=2 --output-sync=target vm-selftest-base vm-selftest-virtual vm-regress vm-kernels
 	tests/vm/suite
 
-vm-selftest: build
-	tests/vm/selftest
+vm-selftest-base vm-selftest-virtual: vm-selftest-%: build
+	tests/vm/selftest $*
 
 vm-regress: build
 	tests/vm/bench-regress --short

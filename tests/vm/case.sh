@@ -23,12 +23,14 @@ fail() {
 
 state() { cat /sys/kernel/sched_ext/state; }
 restarts() { cat /sys/kernel/sched_ext/enable_seq; }
-disabled() { [[ $(state) == disabled ]]; }
+# has_state STATE: is it this? Asked again and again, it starts no program.
+has_state() { local now; read -r now </sys/kernel/sched_ext/state; [[ $now == "$1" ]]; }
+disabled() { has_state disabled; }
 is() { [[ $1 == "$2" ]] || fail "${3:-got} '$1', expected '$2'"; }
 
 runs() {
 	kill -0 "$loader" 2>/dev/null || fail "the loader has ended"
-	[[ $(state) == enabled && -S $socket ]]
+	has_state enabled && [[ -S $socket ]]
 }
 
 # start [ARG...]: the scheduler, until "stop" or the end of the case

@@ -51,15 +51,17 @@ schedule_by() {
 
 unload() {
 	everywhere "[ ! -e $tmp/loader ] || kill -INT \$(cat $tmp/loader) 2>/dev/null; rm -f $tmp/loader
-		until [ \$(cat /sys/kernel/sched_ext/state) = disabled ] && [ ! -e /run/scx_cosched.sock ]; do sleep 0.2; done"
+		until read now </sys/kernel/sched_ext/state && [ \$now = disabled ] && [ ! -e /run/scx_cosched.sock ]; do
+			sleep 0.2; done"
 }
 
-# load READY COMMAND...: until the kernel has it and READY holds
+# load READY COMMAND...: until the kernel has it and READY holds. To look more often would take the CPU from it.
 load() {
 	local ready=$1
 	shift
 	everywhere "(exec setsid sh -c 'echo \$\$ >$tmp/loader; exec $* >$tmp/loader.log 2>&1') &
-		n=0; until [ \$(cat /sys/kernel/sched_ext/state) = enabled ] && $ready; do sleep 0.2; n=\$((n + 1)); [ \$n -lt 450 ] || exit 1; done"
+		n=0; until read now </sys/kernel/sched_ext/state && [ \$now = enabled ] && $ready; do
+			sleep 0.5; n=\$((n + 1)); [ \$n -lt 180 ] || exit 1; done"
 }
 
 # compete_with NUMBER: so many competitors on each node that only compute, each a job of its own, once compete says so

@@ -14,7 +14,7 @@ rate() {
 	sleep 2    # two periods, and some more
 	won=$(counter turns_won)
 	before=$(<$arrived) took=$EPOCHREALTIME
-	sleep 4
+	sleep 3
 	rate=$(($(<$arrived) - before)) took=$((${EPOCHREALTIME/./} - ${took/./}))
 	rate=$((1000 * rate / (took / 1000))) won=$(($(counter turns_won) - won))
 	echo "$1: $rate messages/s, and $won turns won"

@@ -25,7 +25,7 @@ shared() {
 alone() {
 	ask "$1"
 	sleep 1
-	of 3 "$asker"
+	of 1 "$asker"
 	hang_up || true
 	echo "$1 alone: ${shares[0]}%"
 	(( shares[0] > 90 ))

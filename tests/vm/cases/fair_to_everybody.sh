@@ -6,7 +6,24 @@
 # load NAME ARG...: a load on CPU 0, in the cgroup of that name
 load() { (in_group "$1" taskset -c 0 "$LOADS" "${@:2}") & }
 
-# measure: sets the arrays chain, token, cut and late, and crowd
+# compare: sets the arrays cut and late
+compare() {
+	hog in_group one taskset -c 0
+	hog in_group one taskset -c 0
+	load one cut 400
+	sleep 1
+	of 5 "${hogs[@]}"
+	cut=("${shares[@]}")
+	end_groups one other
+
+	for _ in 1 2 3 4; do hog in_group one taskset -c 0; done
+	sleep 1
+	read -r -a late < <(in_group one taskset -c 0 "$LOADS" wake 10 10)
+	end_groups one other
+	echo "$1: beside a task cut short ${cut[*]}%, late by ${late[*]:0:2} us"
+}
+
+# measure: sets the arrays chain and token, and crowd
 measure() {
 	hog in_group one taskset -c 0
 	hog in_group one taskset -c 0
@@ -23,29 +40,16 @@ measure() {
 	token=("${shares[@]}")
 	end_groups one other
 
-	hog in_group one taskset -c 0
-	hog in_group one taskset -c 0
-	load one cut 400
-	sleep 1
-	of 5 "${hogs[@]}"
-	cut=("${shares[@]}")
-	end_groups one other
-
-	for _ in 1 2 3 4; do hog in_group one taskset -c 0; done
-	sleep 1
-	read -r -a late < <(in_group one taskset -c 0 "$LOADS" wake 10 10)
-	end_groups one other
-
 	crowd=$(in_group one taskset -c 0 "$LOADS" crowd 1200 12)
 	end_groups one other
-	echo "$1: beside the chain ${chain[*]}%, beside the token ${token[*]}%, beside a task cut short" \
-		"${cut[*]}%, late by ${late[*]:0:2} us, longest wait $crowd ms"
+	echo "beside the chain ${chain[*]}%, beside the token ${token[*]}%, longest wait $crowd ms"
 }
 
-measure eevdf
+compare eevdf
 p99=${late[1]} least=$((cut[0] < cut[1] ? cut[0] : cut[1]))
 start
-measure ours
+compare ours
+measure
 (( chain[0] >= 30 && chain[1] >= 30 )) || fail "two busy tasks beside a chain of processes have ${chain[*]}%, not 30 each"
 (( token[0] >= 45 && token[0] <= 60 )) || fail "a busy task beside a cgroup that passes a token has ${token[*]}%, not 45 to 60"
 (( cut[0] * 10 >= least * 9 && cut[1] * 10 >= least * 9 )) ||

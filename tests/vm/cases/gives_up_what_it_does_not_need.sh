@@ -89,6 +89,7 @@ confined
 # Hooks go ten seconds after the last policy that wanted them, one by one, and come back.
 scx_cosched policy set local >/dev/null
 resting=$((all - 3))
+sleep 10
 eventually 60 rested $resting || fail "$(scx_cosched status --json | jq -c .hooks) is left"
 scx_cosched policy set dcs --gate always >/dev/null
 works

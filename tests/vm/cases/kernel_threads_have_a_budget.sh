@@ -27,13 +27,12 @@ share() {
 	drop
 	echo stop >$pktgen/pgctrl
 	wait $starter || true
-	echo "$1: the thread alone ${alone[0]}%; beside a busy task ${shares[0]}%, and that one ${shares[1]}%"
+	echo "the thread alone ${alone[0]}%; beside a busy task ${shares[0]}%, and that one ${shares[1]}%"
 }
 
-share eevdf
 start
 for _ in 1 2 3; do
-	share ours
+	share
 	(( alone[0] >= 80 )) || fail "the thread wants no more than ${alone[0]}%"
 	(( shares[1] >= 40 )) || fail "the busy task has ${shares[1]}%"
 	(( shares[0] >= 40 )) || fail "the thread has ${shares[0]}%"

@@ -31,6 +31,8 @@ verified=$(sed -n 's/^verified_insns:[[:space:]]*//p' /proc/"$loader"/fdinfo/* |
 
 scx_cosched policy set local >/dev/null
 is "$(observing)" "$attached" "links of hooks just after the switch to local:"
+# They rest ten seconds later.
+sleep 10
 rest() { (( $(observing) == 0 )); }
 eventually 60 rest || fail "$(observing) hooks observe under local"
 is "$(scx_cosched status --json | jq '.hooks.resting | length')" "$attached" "hooks at rest:"

@@ -75,13 +75,12 @@ longest=$(taskset -c 0 loads crowd 1 9)
 echo "beside 40 receivers a busy task waits for $longest ms at most; boosts granted: $(( $(granted) - before ))"
 (( longest <= 250 )) || fail "a busy task waits for $longest ms beside 40 receivers"
 (( $(granted) > before + 100 )) || fail "nothing was boosted, so this proves nothing"
-stop
 pkill --parent "$sender"
 kill "$sender"
 
 # A share of next to nothing is no reason to wait for ever: half of the kernel's
 # patience with a scheduler, which is 20 s, is the most that any task waits.
-start --policy local
+scx_cosched policy set local
 hogs=()
 for _ in 1 2 3; do hog taskset -c 0; done
 sleep 1

@@ -64,7 +64,7 @@ echo "capabilities: ${capabilities[*]}"
 is "$(inside status --json | jq -c .hooks.missing)" '[]' "hooks that are missing:"
 
 compete
-"$tests/messages" 10s 5000 tcp4/block udp4/spin || fail "the messages failed"
+"$tests/messages" 3s 5000 tcp4/block udp4/spin || fail "the messages failed"
 (( $(inside status --json | jq .counters.arrivals) > 1000 )) || fail "it hears no messages of the node"
 inside policy set sb >"$tmp/set"
 inside status | grep 'policy.* sb' >/dev/null || fail "the policy is not what was set: $(inside status)"

@@ -44,6 +44,11 @@ END
 
 sleepers=({tcp4,tcp6,udp4,udp6,stream,dgram}/{block,poll,epoll} {stream,dgram}/spin)
 start --gate always
+# Nobody has asked for those (wakes_are_arrivals).
+is "$(scx_cosched status --json | jq '[.hooks | .attached, .missing | .[] | select(. == "on_waking")] | length')" 0 \
+	"hooks on wake-ups:"
+"$tests/wakes" pipe 0.5 || fail "a wake-up by a pipe is lost"
+is "$(scx_cosched status --json | jq '.endpoint_arrivals.pipe // 0')" 0 "arrivals through a pipe:"
 follow
 # shellcheck disable=SC2046
 "$tests/messages" 150 5000 $(printf '%s/0/halves then ' "${sleepers[@]:1}") "${sleepers[0]}/0/halves"
@@ -56,7 +61,7 @@ spinners=({tcp,udp}{4,6}/spin)
 compete
 follow
 # shellcheck disable=SC2046
-"$tests/messages" 2s 5000 $(printf '%s/0/halves then ' "${spinners[@]:1}") "${spinners[0]}/0/halves"
+"$tests/messages" 1s 5000 $(printf '%s/0/halves then ' "${spinners[@]:1}") "${spinners[0]}/0/halves"
 followed
 received 100 "${spinners[@]}"
 drop

@@ -5,8 +5,8 @@
 
 # share: measures, and is true if all shares are fair
 share() {
-	scx_cosched bench policies --scenarios spin-2x2-mixed,spin-4x2-mixed,spin-2-t3 --schedulers dcs-sb --repeats 1 --seconds 4 \
-		--out "$tmp/summary.json" >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+	scx_cosched bench policies --scenarios spin-2x2-mixed,spin-4x2-mixed,spin-2-t3 --schedulers dcs-sb --repeats 1 --seconds 5 \
+		--without-alone --out "$tmp/summary.json" >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
 	jq -r '.results[] | select(.competitors > 0 and .scheduler == "dcs-sb") |
 		[.scenario, .job, .compute_us, .fairness, .competitor_fairness_min,
 			.round_trips_per_s.median] | @tsv' "$tmp/summary.json" | tee "$tmp/rows"

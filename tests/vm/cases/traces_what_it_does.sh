@@ -30,7 +30,7 @@ eventually 60 talking 4
 for cpu in 0 1; do hog in_group hogs taskset -c $cpu; done
 sleep 2
 
-scx_cosched trace --seconds 4 --json --job '/j*b' >"$tmp/trace"
+scx_cosched trace --seconds 2 --json --job '/j*b' >"$tmp/trace"
 wc --lines <"$tmp/trace"
 python3 -IS -c '
 import collections, json, sys

@@ -1,6 +1,9 @@
 #!/bin/bash
 # What comes by RDMA from another node is an arrival on each, for programs that poll their queue and for those that wait for
 # events, whether they find each other by TCP (ibv_rc_pingpong, ib_send_lat) or by RDMA's own connections (rping).
+#
+# Soft RoCE does its work in kernel threads that wake each other, for a process that polls on a node's only CPU. One
+# that another has preempted goes on before any task of a user runs: messages wait for kernel threads.
 . "$(dirname -- "$0")/../rdma_pair.sh"
 
 # arrived: sets the array arrivals to what has arrived by RDMA on each node
@@ -24,7 +27,42 @@ messages() {
 	(( seen[0] >= $1 && seen[1] >= $1 )) || die "of $1 messages ${seen[*]} have arrived"
 }
 
+events=/sys/kernel/tracing/events/sched/sched_switch/enable
+kernel_threads() { ps -o pid= --ppid 2; }
+
+[[ -e $events ]] || mount -t tracefs none /sys/kernel/tracing
+echo 16384 >/sys/kernel/tracing/buffer_size_kb
 observe --gate always
+kernel_threads >$tmp/threads
+echo 1 >$events
+command="ibv_rc_pingpong -d rxe0 -g 1 -s 64 -n 300"
+both_nodes "$command" "$command $far"
+echo 0 >$events
+kernel_threads >>$tmp/threads
+python3 -IS - $tmp/threads <<'EOF' || die "kernel threads wait for tasks of users"
+import re, sys
+threads = set(open(sys.argv[1]).read().split())
+switch = re.compile(r" prev_pid=(\d+) prev_prio=\d+ prev_state=(\S+) ==> .* next_pid=(\d+) ")
+preempted = set()
+ran = overtaken = 0
+for line in open("/sys/kernel/tracing/trace"):
+    found = switch.search(line)
+    if not found:
+        continue
+    before, state, after = found.groups()
+    preempted.discard(after)
+    if after in threads:
+        ran += 1
+        if before in threads and state.startswith("R"):
+            preempted.add(before)
+    elif after != "0":
+        overtaken += len(preempted)
+        preempted.clear()
+print(f"kernel threads ran {ran} times, and were overtaken {overtaken} times")
+# One whose slice is over has no claim.
+sys.exit(ran < 300 or overtaken * 100 > ran)
+EOF
+
 for wait in '' ' -e'; do
 	command="ibv_rc_pingpong -d rxe0 -g 1 -s 64 -n 300$wait"
 	messages 290 "$command" "$command $far"
