@@ -84,7 +84,7 @@ __noinline int clear_front(u64 queue, s32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
-	u32 looked = count_from_nought();
+	u32 looked = forget_ways(0);
 
 	if (!READ_ONCE(limits_version) || !cctx)
 		return true;
@@ -135,7 +135,7 @@ __noinline int take_back(s32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
-	u32 looked = count_from_nought();
+	u32 looked = forget_ways(0);
 
 	if (!cctx || !cctx->limited_until || (s64)(now - cctx->limited_until) < 0)
 		return 0;

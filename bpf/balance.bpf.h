@@ -155,7 +155,7 @@ static bool may_move(const struct task_struct *p, const struct task_ctx *tctx, c
 __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 {
 	u64 now = scx_bpf_now(), least = ~0ULL;
-	u32 looks = count_from_nought();
+	u32 looks = forget_ways(0);
 	struct task_struct *p;
 	int chosen = 0;
 
@@ -222,7 +222,7 @@ __noinline int take_from_busier(s32 cpu)
 {
 	u64 now = scx_bpf_now();
 	struct move_plan move = { .to = cpu, .load_to = load_of(cpu, now) };
-	u32 first, i, queues = count_from_nought();
+	u32 first, i, queues = forget_ways(0);
 
 	first = bpf_get_prandom_u32() % nr_cpu_ids;
 	bpf_for(i, 0, nr_cpu_ids) {

@@ -55,7 +55,6 @@ struct beat_slot {
 	u64 drawn;		/* the turn that it has drawn for */
 	u32 share;		/* of the CPU, in 1 / 2^COSCHED_SHARE_SHIFT: of its tasks that have run in this period */
 	u32 last_share;		/* the same of the period before */
-	u32 sketch;		/* of this CPU */
 	struct cosched_beat_job state;	/* of the job, as of that turn; without a name: there is none */
 };
 
@@ -108,7 +107,7 @@ static struct beat_slot *beat_slot_of(s32 cpu, u32 index)
 /* The index of the slot of @job on @cpu: its own slot, or else the slot that was unused for longest. */
 __noinline int find_slot(s32 cpu, u64 job)
 {
-	u32 i, best = count_from_nought();
+	u32 i, best = forget_ways(0);
 	u64 oldest = ~0ULL;
 
 	bpf_for(i, 0, BEAT_JOBS) {
@@ -148,9 +147,10 @@ static bool is_vacant(const struct beat_slot *slot, u64 now)
 	return !slot->state.name || (s64)(now - slot->seen_at) >= (s64)BEAT_AWAY_NS;
 }
 
-/* The place of the job called @name in the table; NULL: there is none. */
+/* The place of the job called @name in the table, or one that it may have; NULL: there is none. */
 static struct beat_job *beat_job_of(u64 name, u64 period)
 {
+	struct beat_job *unused = NULL;
 	u64 hash = beat_mix(name);
 	u32 i;
 
@@ -158,10 +158,14 @@ static struct beat_job *beat_job_of(u64 name, u64 period)
 		u32 key = (hash + i) & (BEAT_TABLE - 1);
 		struct beat_job *job = bpf_map_lookup_elem(&beat_jobs, &key);
 
-		if (job && (job->state.name == name || !job->state.name || job->state.period + BEAT_STALE < period))
+		if (!job)
+			continue;
+		if (job->state.name == name)
 			return job;
+		if (!unused && (!job->state.name || job->state.period + BEAT_STALE < period))
+			unused = job;
 	}
-	return NULL;
+	return unused;
 }
 
 static struct beat_clock *beat_clock(void)
@@ -253,7 +257,7 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 	if (!slot || (slot->state.name != job && !is_vacant(slot, now)))
 		return 0;
 	if (slot->state.name != job) {
-		*slot = (struct beat_slot){ .sketch = beat_sketch(node_number + cpu) };
+		*slot = (struct beat_slot){};
 		beat_job_begin(&slot->state, job, node_number + cpu, period);
 	}
 	slot->id = job_of(p);
@@ -285,7 +289,7 @@ static void note_lead(struct cpu_ctx *cctx, s32 cpu, u64 now)
 /* The index of the slot whose job draws next on @cpu in @turn; BEAT_JOBS: all have. A global function, as above. */
 __noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
 {
-	u32 i, best = count_from_nought() + BEAT_JOBS;
+	u32 i, best = forget_ways(0) + BEAT_JOBS;
 
 	bpf_for(i, 0, BEAT_JOBS) {
 		struct beat_slot *slot = beat_slot_of(cpu, i), *before = beat_slot_of(cpu, best);
@@ -309,12 +313,13 @@ static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64
 
 	if (!job)
 		return NULL;
-	beat_job_begin(&fresh, slot->state.name, node_number + cpu, period);
+	/* As if in the last period: then @here counts at once. Else a new job would win all turns until the next one. */
+	beat_job_begin(&fresh, slot->state.name, node_number + cpu, period - 1);
 	bpf_spin_lock(&job->lock);
 	if (job->state.name != fresh.name)
 		job->state = fresh;
 	beat_renew(&job->state, here, period);
-	job->state.heard_sizes = beat_sketch_merge(job->state.heard_sizes, slot->sketch);
+	job->state.heard_sizes = beat_sketch_merge(job->state.heard_sizes, fresh.heard_sizes);
 	slot->state = job->state;
 	bpf_spin_unlock(&job->lock);
 	return job;

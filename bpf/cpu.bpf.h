@@ -65,7 +65,6 @@ struct cpu_ctx {
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */
 	u64 parked_looked_at;	/* when a task here was last seen to be parked; 0: none is */
 	u64 pulse_at;		/* when the timer runs out; 0: it is not set */
-	u32 hinted;		/* a task in this CPU's queue gives hints, or did a moment ago (pulse.bpf.h) */
 	u32 beats;		/* it has run out, and what is due is being done: a tick may come in between */
 
 	/* Tasks that hooks have marked, by id: other CPUs write here (queues.bpf.h). */

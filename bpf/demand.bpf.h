@@ -243,7 +243,7 @@ __noinline int ask_again(s32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
-	u32 asked = 0;
+	u32 asked = forget_ways(0);
 
 	if (!cctx || !arrivals_demand(cctx) || !may_hold(cctx, QUEUE_ASKED) || holds(cctx, cpu, QUEUE_GRANTED))
 		return 0;
@@ -267,22 +267,6 @@ __noinline int ask_again(s32 cpu, u64 now)
 	return 0;
 }
 
-/* Takes the first task in QUEUE_GRANTED. */
-__noinline int take_granted(s32 cpu)
-{
-	struct task_struct *p;
-
-	bpf_for_each(scx_dsq, p, queue_id(cpu, QUEUE_GRANTED), 0) {
-		struct task_ctx *tctx = task_ctx_of(p);
-
-		if (!tctx)
-			break;
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, begin_slice(tctx, tctx->granted_ns));
-		return scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
-	}
-	return false;
-}
-
 /*
  * Takes a task on @cpu that is granted a boost now or has been before, unless another one goes ahead of boosts, or the
  * fair order is to have its turn first: more may have been granted at once than that lets pass.
@@ -290,7 +274,8 @@ __noinline int take_granted(s32 cpu)
 static bool take_boosted(const struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	ask_again(cpu, now);
-	return !cctx->front && !cctx->loan.starving && may_hold(cctx, QUEUE_GRANTED) && take_granted(cpu);
+	return !cctx->front && !cctx->loan.starving && may_hold(cctx, QUEUE_GRANTED) &&
+	       scx_bpf_dsq_move_to_local(queue_id(cpu, QUEUE_GRANTED), 0);
 }
 
 #endif

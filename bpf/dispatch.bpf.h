@@ -8,6 +8,47 @@
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
 
+/* Lets @prev go on for @slice_ns, which stands at @key. */
+static void let_go_on(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 slice_ns,
+		      u64 key, u64 now)
+{
+	cctx->curr_slept = 0;	/* a renewed slice is no new moment */
+	scx_bpf_task_set_slice(prev, slice_ns);
+	bound_slice(prev, tctx, cctx, cpu, now);
+	tctx->key = key;
+	note_position(cctx, tctx, key, now);
+	/* The pulse has ended the last portion of its limit, and is to end this one before a tick does. */
+	if (cctx->curr_limited)
+		start_pulse(tctx, cctx, cpu);
+}
+
+/* Takes the first of the row that has its turn on @cpu, or lets @prev go on if it is one of them. */
+static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	bool goes_on;
+	u64 key = 0;
+
+	if (!has_row(cctx))
+		return false;
+	if (is_gang()) {
+		gather(queue_id(cpu, QUEUE_PINNED), cpu);
+		gather(queue_id(cpu, QUEUE_ASKED), cpu);
+	}
+	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) && !is_to_park(tctx, cctx) &&
+		  may_lead(tctx, now);
+	cctx->curr_has_turn = goes_on;
+	if (goes_on)
+		key = present_key(tctx, cpu);
+	if (take_of_row(cpu, goes_on, key, now))
+		return true;
+	if (!goes_on || !prev || !tctx)	/* the verifier forgets what the first one says of the others */
+		return false;
+	tctx->leaves = 0;
+	tctx->yields = 0;
+	let_go_on(prev, tctx, cctx, cpu, begin_whole_slice(tctx), key, now);
+	return true;
+}
+
 /*
  * @prev has used its slice, or was asked to yield the CPU: let it go on if it has a message and the gate
  * allows, or if no task in the queue comes before it.
@@ -47,14 +88,8 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 		cctx->curr_boosted = granted;
 		trace_switch_in(prev, tctx, granted);
 	}
-	cctx->curr_slept = 0;	/* of its moments only the first is one */
-	scx_bpf_task_set_slice(prev, granted ? begin_slice(tctx, tctx->granted_ns) : rest_or_whole_slice(tctx));
-	bound_slice(prev, tctx, cctx, cpu, now);
-	tctx->key = key;
-	note_position(cctx, tctx, key, now);
-	/* The pulse has ended the last portion of its limit, and is to end this one before a tick does. */
-	if (cctx->curr_limited)
-		start_pulse(tctx, cctx, cpu);
+	let_go_on(prev, tctx, cctx, cpu, granted ? begin_slice(tctx, tctx->granted_ns) : rest_or_whole_slice(tctx), key,
+		  now);
 	return true;
 }
 
@@ -63,7 +98,9 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 {
 	struct task_ctx *tctx = task_ctx_of(from);
 
-	if (tctx && !to)
+	if (to)
+		return false;
+	if (tctx)
 		tctx->yields = 1;
 	scx_bpf_task_set_slice(from, 0);
 	return false;
@@ -163,7 +200,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (may_take && take_boosted(cctx, cpu, now))
 		return;
-	if (pull(cctx, cpu))
+	if (!cctx->front && pull(cctx, cpu))
 		return;
 	first_of(cctx, cpu, &first);
 	if (!(cctx->filled & MOVABLE_QUEUES))

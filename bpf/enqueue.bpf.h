@@ -191,8 +191,6 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	bound_debts(p, tctx);
 	phase = READ_ONCE(tctx->phase);
 	change_phase(tctx, phase, phase_queued(phase));	/* after its CPU is known: see demand.bpf.h */
-	if (tctx->hint_page)
-		WRITE_ONCE(cctx->hinted, 1);
 
 	if (leaves && enqueue_waiter(p, tctx, cctx, cpu, enq_flags))
 		return;

@@ -85,7 +85,7 @@ __noinline bool takes_cpu(struct task_struct *p __arg_trusted, struct task_ctx *
 __noinline int gather(u64 queue, s32 cpu)
 {
 	struct task_struct *p;
-	u32 looks = count_from_nought();
+	u32 looks = forget_ways(0);
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
@@ -105,7 +105,7 @@ __noinline int gather(u64 queue, s32 cpu)
 __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 {
 	struct task_struct *p;
-	u32 looks = count_from_nought();
+	u32 looks = forget_ways(0);
 
 	bpf_for_each(scx_dsq, p, queue_id(cpu, is_gang() ? QUEUE_FREE : QUEUE_ASKED), 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
@@ -119,35 +119,6 @@ __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 			return true;
 	}
 	return false;
-}
-
-/* Takes the first of the row that has its turn on @cpu, or lets @prev go on if it is one of them. */
-static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
-{
-	bool goes_on;
-	u64 key = 0;
-
-	if (!has_row(cctx))
-		return false;
-	if (is_gang()) {
-		gather(queue_id(cpu, QUEUE_PINNED), cpu);
-		gather(queue_id(cpu, QUEUE_ASKED), cpu);
-	}
-	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) && !is_to_park(tctx, cctx) &&
-		  may_lead(tctx, now);
-	cctx->curr_has_turn = goes_on;
-	if (goes_on)
-		key = present_key(tctx, cpu);
-	if (take_of_row(cpu, goes_on, key, now))
-		return true;
-	if (!goes_on || !prev || !tctx)	/* the verifier forgets what the first one says of the others */
-		return false;
-	tctx->leaves = 0;
-	tctx->yields = 0;
-	scx_bpf_task_set_slice(prev, begin_whole_slice(tctx));
-	bound_slice(prev, tctx, cctx, cpu, now);
-	note_position(cctx, tctx, key, now);
-	return true;
 }
 
 /* The turn of a row is over on this CPU, or was @late_ns ago. */

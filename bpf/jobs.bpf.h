@@ -128,6 +128,8 @@ __noinline int become_runnable(struct task_struct *p __arg_trusted, struct task_
 	advance_share_clock(cctx, cpu, now);
 	share_ns = due_share(tctx, now);
 	leave_order(tctx);
+	if (tctx->order_cpu != cpu)
+		return_limit(tctx);
 	if (tctx->awaits && tctx->order_cpu == cpu)
 		share_ns = account_awaited(cctx->shares.ns - tctx->share_seen, tctx->effective, root_weight(cpu));
 	if (share_ns)
@@ -138,7 +140,7 @@ __noinline int become_runnable(struct task_struct *p __arg_trusted, struct task_
 	return 0;
 }
 
-/* @p leaves the order of its CPU without having run to its sleep: for another CPU, cgroup or scheduler. */
+/* @p leaves the order of its CPU while runnable: it is set aside, or its affinity, cgroup or scheduler changes. */
 static void become_idle(struct task_struct *p, struct task_ctx *tctx)
 {
 	struct cpu_ctx *cctx = is_in_order(tctx) ? cpu_ctx_of(tctx->order_cpu) : NULL;

@@ -170,8 +170,8 @@ __noinline int charge_limits(u32 group, s32 cpu, u64 ran_ns)
 }
 
 /*
- * Gives back what @group and those above have left on @cpu where they have nothing to run. A global function, as
- * above.
+ * Gives back what @group and those above have left on @cpu where they have nothing to run any more. A global function,
+ * as above.
  */
 __noinline int return_portions(u32 group, s32 cpu)
 {
@@ -184,7 +184,9 @@ __noinline int return_portions(u32 group, s32 cpu)
 			break;
 		if (!limited.here->order.weight && limited.here->portion.left_ns) {
 			bpf_spin_lock(&limited.pool->lock);
-			limit_return(&limited.pool->limit, &limited.here->portion);
+			/* This may be another CPU: what has come there meanwhile has taken its part, or is about to. */
+			if (!READ_ONCE(limited.here->order.weight))
+				limit_return(&limited.pool->limit, &limited.here->portion);
 			bpf_spin_unlock(&limited.pool->lock);
 		}
 		group = limited.group->parent;
@@ -253,7 +255,7 @@ static void charge_limit(const struct task_ctx *tctx, u64 ran_ns)
 		charge_limits(tctx->order_group, tctx->order_cpu, ran_ns);
 }
 
-/* @tctx has left the order of its CPU. */
+/* @tctx has left the order of a CPU: it sleeps, or has gone to another one. */
 static void return_limit(const struct task_ctx *tctx)
 {
 	if (limit_of(tctx->order_group) != ROOT_GROUP)

@@ -69,6 +69,7 @@ static bool is_to_unpark(const struct task_struct *p, struct task_ctx *tctx, con
 	if (phase != PHASE_PARKED)
 		return true;
 	if (has_message(tctx)) {
+		/* As if denied: then ask_again() asks the gate in this very dispatch. */
 		change_phase(tctx, phase,
 			     phase_message(phase, arrivals_demand(cctx) ? ANSWER_DENIED : ANSWER_NOT_ASKED));
 		return true;
@@ -97,7 +98,7 @@ __noinline int look_at_parked(s32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	struct task_struct *p;
-	u32 looks = count_from_nought();
+	u32 looks = forget_ways(0);
 
 	if (!cctx || !cctx->parked_looked_at || now - cctx->parked_looked_at < tick_ns())
 		return 0;

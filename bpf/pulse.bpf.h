@@ -82,16 +82,13 @@ static u64 sooner(u64 ns, u64 other_ns)
 __noinline u64 next_pulse(const struct task_ctx *tctx __arg_nonnull, const struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
 	const struct cosched_policy *policy = current_policy();
-	u64 limit_ns = rest_of_limit(cctx), balance_ns;
+	u64 next_ns = sooner(rest_of_limit(cctx), is_to_look(cctx, cpu, scx_bpf_now()) ? next_balance() : 0);
 
-	if (limit_ns)
-		return limit_ns;
-	balance_ns = is_to_look(cctx, cpu, scx_bpf_now()) ? next_balance() : 0;
 	if (!is_wanted(cctx, cpu) && (!cosched_boosts(policy) || !holds(cctx, cpu, QUEUE_PARKED)))
-		return balance_ns;
+		return next_ns;
 	if (policy->arrival == COSCHED_ARRIVAL_GANG)
-		return gang_rest_ns(policy, bpf_ktime_get_tai_ns());
-	return sooner(balance_ns, sooner(next_look(tctx, cctx), is_beat() ? beat_rest_ns() : 0));
+		return sooner(next_ns, gang_rest_ns(policy, bpf_ktime_get_tai_ns()));
+	return sooner(next_ns, sooner(next_look(tctx, cctx), is_beat() ? beat_rest_ns() : 0));
 }
 
 /* Sets the timer of @cctx's CPU, on which this runs, to run out in @next_ns. */
@@ -247,7 +244,7 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 __noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 {
 	struct task_struct *p;
-	u32 looks = count_from_nought();
+	u32 looks = forget_ways(0);
 
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *tctx = task_ctx_of(p);
@@ -257,7 +254,6 @@ __noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 			break;
 		if (!tctx || !tctx->hint_page)
 			continue;
-		WRITE_ONCE(cctx->hinted, 1);
 		phase = READ_ONCE(tctx->phase);
 		if ((phase != PHASE_WAITS && phase != PHASE_PARKED) || !hints_message(tctx))
 			continue;
@@ -267,14 +263,15 @@ __noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 	return 0;
 }
 
-/* At each tick, and nothing at all while no task that waits on @cpu gives hints. */
+/* At each tick, and nothing at all while no task gives hints. */
 static void hear_hints(struct cpu_ctx *cctx, s32 cpu)
 {
-	if (!READ_ONCE(cctx->hinted))
+	if (!READ_ONCE(hinted_threads))
 		return;
-	WRITE_ONCE(cctx->hinted, 0);
-	hear_hints_in(queue_id(cpu, QUEUE_ASKED), cctx);
-	hear_hints_in(queue_id(cpu, QUEUE_PARKED), cctx);
+	if (may_hold(cctx, QUEUE_ASKED))
+		hear_hints_in(queue_id(cpu, QUEUE_ASKED), cctx);
+	if (may_hold(cctx, QUEUE_PARKED))
+		hear_hints_in(queue_id(cpu, QUEUE_PARKED), cctx);
 }
 
 /* What is due on @cpu, on which @p runs. */

@@ -2,10 +2,13 @@
 /*
  * All state of the scheduler: what it knows of a CPU (cpu.bpf.h), of a task and of an endpoint.
  *
- * Who writes what: a CPU's context is written under that CPU's runqueue lock. The exceptions are written by hooks on
- * any CPU: @nr_runnable, @newcomers, @spin and the box atomically, @messages and @arrived as plain words, which may
- * lose a change to another one made at the same moment, and @preempt_at_tick, which they only set to 1. Others read all
- * of it without a lock: a stale value costs a wrong decision about one boost and nothing else.
+ * Most of a CPU's context is written under that CPU's runqueue lock. Without it are written:
+ * - by CPUs that take a task from another one: @nr_runnable and @newcomers, atomically;
+ * - by hooks: @spin and the box, atomically; @messages and @arrived, where one of two changes may be lost; @noted; and
+ *   @preempt_at_tick, only to 1;
+ * - by ops.select_cpu(): @shed_at;
+ * - by timers: @pulse_at, @beats, @looks and @balance_at of their own CPU, and @limited_until.
+ * Others read all of it without a lock: a stale value costs a wrong decision about one boost and nothing else.
  *
  * A task's place is written under the lock of its order (groups.bpf.h), what else it has for the fair order under the
  * lock of the runqueue that it is on. Of its demand, @phase (policies/phase.h), @endpoints and @more_endpoints are
@@ -40,20 +43,11 @@ struct cosched_policy policies[2];
 u32 policy_now;
 u32 limits_version;		/* of all cpu.max together (limits.bpf.h); 0: there never was one */
 
-/*
- * Nought, but not to the verifier. It walks through a loop over a queue again for each value of a count that it knows,
- * and once for all values of a count that may have begun anywhere.
- */
-u64 nought;
-
-static u32 count_from_nought(void)
-{
-	return READ_ONCE(nought);
-}
+u64 nought;	/* but not to the verifier */
 
 /*
- * @value, of which the verifier knows no more how it came about: it walks through what follows once, and not for each of
- * the ways that lead there.
+ * @value, of which the verifier forgets what it knew. It then walks through what follows once, and not for each value,
+ * or each way there. Loops over queues count from forget_ways(0).
  */
 static u64 forget_ways(u64 value)
 {
@@ -265,14 +259,13 @@ struct {						\
 static __always_inline s32 init_timer(void *timers, u32 cpu, int (*callback)(void *, u32 *, struct timer_on *))
 {
 	struct timer_on *timer = bpf_map_lookup_elem(timers, &cpu);
-	s32 err;
 
 	if (!has_timers)
 		return 0;
 	if (!timer)
 		return -ENOENT;
-	err = bpf_timer_init(&timer->timer, timers, CLOCK_MONOTONIC);
-	return err && err != -EBUSY ? err : bpf_timer_set_callback(&timer->timer, callback);
+	return bpf_timer_init(&timer->timer, timers, CLOCK_MONOTONIC) ?:
+	       bpf_timer_set_callback(&timer->timer, callback);
 }
 
 /*

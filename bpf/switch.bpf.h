@@ -135,8 +135,8 @@ static void note_current(struct task_struct *p, struct task_ctx *tctx, struct cp
 }
 
 /*
- * A boost may have come while @cpu switched to the task that runs now, or a task that goes ahead of that when it was
- * settled that it is next (enqueue_fair()). After a kernel thread it comes by itself.
+ * While @cpu switched, a boost may have come, or a task that goes ahead of this one (enqueue_fair()). Either preempts
+ * it now. After a kernel thread it comes by itself.
  */
 static void heed_latecomers(struct cpu_ctx *cctx, s32 cpu)
 {
@@ -163,6 +163,8 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	phase = READ_ONCE(tctx->phase);
 	/* One that runs already has had its properties changed: see ops.stopping(). */
 	cctx->curr_boosted = phase == PHASE_GRANTED || (phase == PHASE_RUNS && cctx->curr_boosted);
+	if (phase == PHASE_GRANTED)	/* while it waited, perhaps, with a slice of the fair order */
+		scx_bpf_task_set_slice(p, begin_slice(tctx, tctx->granted_ns));
 	trace_switch_in(p, tctx, cctx->curr_boosted);
 	if (tctx->awaits || tctx->queue == QUEUE_PARKED)
 		cosched_spin_learn(current_policy(), &tctx->wait_history, passed_ns(tctx->wait_since));

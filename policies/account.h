@@ -64,9 +64,11 @@ static inline u64 account_share(u64 ns, u64 effective)
  */
 static inline u64 account_awaited(u64 ns, u64 effective, u64 sum)
 {
-	u64 others = sum << FAIR_WEIGHT_SHIFT;
+	u64 all = sum + (effective >> FAIR_WEIGHT_SHIFT), whole = FAIR_WEIGHT_DEFAULT << FAIR_WEIGHT_SHIFT;
+	/* A sleep may be long: no product of it is to wrap. */
+	u64 scaled_ns = all ? ns / all * sum + ns % all * sum / all : 0;
 
-	return account_share(ns, effective) * others / (others + effective ? others + effective : 1);
+	return scaled_ns / whole * effective + account_share(scaled_ns % whole, effective);
 }
 
 /* A task has run for @ran_ns, ahead of the fair order or in it. Its turns repay @times what they take, of @most_ns. */

@@ -3,7 +3,8 @@
 # weight, and by cgroup first, however many tasks each cgroup has.
 . "$(dirname -- "$0")/../case.sh"
 
-# share SECONDS: the hogs' use in that time; then they end
+# share SECONDS: the hogs' use in that time; then they end. Where one is due three times what the others are, 5% of that
+# in 5 s are three slices of these, and now and then the window has two fewer of them.
 share() {
 	sleep 1
 	mapfile -t used < <(usage "$1" "${hogs[@]}")
@@ -25,7 +26,7 @@ near "nice 5 beside nice 0" "${used[1]}" $(( (used[0] + used[1]) * 335 / (1024 +
 
 hog in_group light taskset -c 0
 hog in_group heavy taskset -c 0
-share 5
+share 8
 near "weight 300 beside weight 100" "${used[1]}" $((used[0] * 3))
 
 echo 100 >/sys/fs/cgroup/heavy/cpu.weight
@@ -38,7 +39,7 @@ hog in_group light taskset -c 0
 for _ in 1 2 3; do hog in_group heavy taskset -c 0; done
 sleep 1
 echo 300 >/sys/fs/cgroup/light/cpu.weight
-share 5
+share 8
 near "weights that change under way" "${used[0]}" $(( (used[1] + used[2] + used[3]) * 3 ))
 
 # Where no group is counted any more, what runs there counts in the last one that is.
