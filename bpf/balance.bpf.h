@@ -48,20 +48,22 @@ static u64 load_of(s32 cpu, u64 now)
 
 /*
  * Where @p is to start, which has just been made while no CPU idles: on the one with the fewest tasks, and among equals
- * near @prev_cpu, which is its parent's. Otherwise all that one task starts would share its CPU. O(CPUs).
+ * near @prev_cpu, which is its parent's. Otherwise all that one task starts would share its CPU. A real-time task leaves
+ * its CPU to none of them. O(CPUs).
  */
 static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
 	struct cpu_ctx *cctx = cpu_ctx_of(prev_cpu);
-	u32 least = cctx ? 2 * cctx->nr_runnable : ~0U;
+	u32 least = cctx && !is_taken(prev_cpu) ? 2 * cctx->nr_runnable : ~0U;
 	s32 best = prev_cpu, cpu;
 
 	bpf_for(cpu, 0, nr_cpu_ids) {
 		u32 busy;
 
 		cctx = cpu_ctx_of(cpu);
-		if (!cctx || !bpf_cpumask_test_cpu(cpu, online) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!cctx || !bpf_cpumask_test_cpu(cpu, online) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
+		    is_taken(cpu))
 			continue;
 		busy = 2 * READ_ONCE(cctx->nr_runnable) + !share_cache(prev_cpu, cpu);
 		if (busy >= least)
@@ -130,7 +132,7 @@ static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev
 		return prev_cpu;
 	move.to = bpf_get_prandom_u32() % nr_cpu_ids;
 	if (move.to == prev_cpu || is_migration_disabled(p) || !bpf_cpumask_test_cpu(move.to, p->cpus_ptr) ||
-	    !is_online(move.to))
+	    !is_online(move.to) || is_taken(move.to))
 		return prev_cpu;
 	cctx->shed_at = now;
 	move.parts = parts_of_waking(p, tctx, now);
