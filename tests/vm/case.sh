@@ -23,9 +23,6 @@ fail() {
 
 state() { cat /sys/kernel/sched_ext/state; }
 restarts() { cat /sys/kernel/sched_ext/enable_seq; }
-# has_state STATE: is it this? Asked again and again, it starts no program.
-has_state() { local now; read -r now </sys/kernel/sched_ext/state; [[ $now == "$1" ]]; }
-disabled() { has_state disabled; }
 is() { [[ $1 == "$2" ]] || fail "${3:-got} '$1', expected '$2'"; }
 
 runs() {
@@ -33,16 +30,17 @@ runs() {
 	has_state enabled && [[ -S $socket ]]
 }
 
-# start [ARG...]: the scheduler, until "stop" or the end of the case
-start() {
-	scx_cosched run "$@" >"$tmp/log" 2>&1 &
+# start_by COMMAND...: the scheduler by this command, until "stop" or the end of the case
+start_by() {
+	"$@" >"$tmp/log" 2>&1 &
 	loader=$!
 	eventually 90 runs || fail "the scheduler is not there after 90 s: $(state)"
 }
+start() { start_by scx_cosched run "$@"; }
 
-# stop: unload it as a user does
+# stop [SIGNAL]: unload it as a user does
 stop() {
-	kill -INT "$loader"
+	kill -"${1:-INT}" "$loader"
 	wait "$loader" || fail "the loader ended with $?"
 	is "$(state)" disabled "unloaded, the state is"
 }

@@ -27,5 +27,7 @@ quiet
 drop
 
 [[ -S $socket ]] || fail "no control socket was left, so the restart proves little"
-start
+# Without a command, as in starts_without_a_command, and ended by SIGINT.
+start_by scx_cosched --policy local --slice-us 4000
+is "$(scx_cosched policy show --json | jq -r .name)" local+slice_us=4000 "the policy is"
 stop
