@@ -98,7 +98,7 @@ static void remove_group(struct cgroup *cgrp)
 	bpf_cgrp_storage_delete(&group_of_cgroup, cgrp);
 	if (!g || g->cgroup != id)
 		return;
-	WRITE_ONCE(g->cgroup, 0);	/* nobody comes any more: see enter_order() */
+	WRITE_ONCE(g->cgroup, 0);	/* no task enters any more: see enter_order() */
 	__sync_lock_test_and_set(&g->used, 0);
 }
 

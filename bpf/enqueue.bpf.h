@@ -24,6 +24,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, &is_idle);
 	if (!is_idle && wake_flags & SCX_WAKE_FORK)
 		return least_busy(p, cpu);
+	/* A kernel thread need not wait for a real-time task where the waker's CPU will do. */
 	if (!is_idle && is_kthread(p) && is_taken(cpu) && bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), p->cpus_ptr))
 		return bpf_get_smp_processor_id();
 	if (!is_idle && tctx)

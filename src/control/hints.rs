@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The socket on which processes ask to be heard: open to every user, and trusting none.
 //!
-//! One thread serves all of them, one request of each user at a time, and of one user's processes the one that has been
-//! heard longest ago. How many processes there may be is bounded, for one
-//! user to the half of it, and a process has one page however often it asks. Whatever is no request ends the
-//! connection.
+//! One thread serves all of them. Of each user it hears one request at a time, from the process that was heard longest
+//! ago. How many processes there may be is bounded, for one user to the half of it, and a process has one page however
+//! often it asks. Whatever is no request ends the connection.
 //!
 //! A page is memory that whoever has got it can keep, or hand to others, after its process is gone. So pages count
 //! until the kernel has freed them.

@@ -55,9 +55,9 @@ impl Owners {
         self.walked.iter().map(|(id, path)| (*id, cgroup_name(path))).collect()
     }
 
-    /// Whether nobody can be using `id` any more, which was there at the time `seen`. False if it has no name, and when
-    /// there may be another walk is not yet. A session whose leader has ended may still have members: the caller has to
-    /// see whether it still uses CPU time.
+    /// Whether nobody can be using `id` any more, which was there at the time `seen`. False while it is not known, and no
+    /// walk has begun since then. A session whose leader has ended may still have members: the caller has to see whether
+    /// it still uses CPU time.
     pub fn is_gone(&mut self, id: u64, seen: Instant) -> bool {
         if self.job_by != JobBy::Cgroup {
             return !Path::new("/proc").join(id.to_string()).exists();

@@ -31,6 +31,14 @@ eventually() {
 	done
 }
 
+# has_state STATE: is it this? Asked again and again, it starts no program.
+has_state() {
+	local now
+	read -r now </sys/kernel/sched_ext/state
+	[[ $now == "$1" ]]
+}
+disabled() { has_state disabled; }
+
 # in_group NAME COMMAND...: run it in the cgroup of that name
 in_group() {
 	local group=/sys/fs/cgroup/$1

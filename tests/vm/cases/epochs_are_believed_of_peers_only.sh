@@ -31,8 +31,7 @@ is "$heard $refused $adopted" "0 0 0" "heard, refused and adopted of another nam
 unwarned
 
 kill -KILL "$loader"
-unloaded() { [[ $(state) == disabled ]]; }
-eventually 20 unloaded || fail "the loader was killed, and the state is $(state)"
+eventually 20 disabled || fail "the loader was killed, and the state is $(state)"
 gone() { [[ $(bpftool --json link | jq length) == 0 ]]; }
 eventually 20 gone || fail "links are left: $(bpftool link)"
 is "$(bpftool --json prog | jq -c '[.[].name // "" | select(startswith("on_"))]')" '[]' "programs left:"

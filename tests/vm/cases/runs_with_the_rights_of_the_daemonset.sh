@@ -57,7 +57,7 @@ loader=$!
 inside() { nsenter --mount --net --target "$loader" /usr/local/bin/scx_cosched "$@"; }
 runs_there() {
 	kill -0 "$loader" 2>/dev/null || fail "the loader has ended"
-	[[ $(state) == enabled ]] && inside status >"$tmp/status" 2>&1
+	has_state enabled && inside status >"$tmp/status" 2>&1
 }
 eventually 90 runs_there || fail "the scheduler is not there after 90 s: $(<"$tmp/status")"
 echo "capabilities: ${capabilities[*]}"

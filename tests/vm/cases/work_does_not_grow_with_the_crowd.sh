@@ -26,7 +26,7 @@ costs() {
 start
 talk 30000 tcp4/spin
 compete
-# What is asked here would wait behind all of them.
+# Else what this shell asks would wait behind the crowd.
 chrt --fifo --pid 1 $$ >/dev/null
 for crowd in 10 100 1000 10000; do
 	exec 8< <(taskset -c 0 "$LOADS" threads $crowd)

@@ -15,12 +15,15 @@ arrived() {
 	done
 }
 
-# messages NUMBER SERVER CLIENT: so many arrive at least on each node while the commands run there and here
+# messages NUMBER SERVER CLIENT: so many arrive at least on each node while the commands run there and here. With
+# traced=1 switches are traced meanwhile
 messages() {
 	local before seen
 	arrived
 	before=("${arrivals[@]}")
+	echo "${traced:-0}" >$events
 	both_nodes "$2" "$3"
+	echo 0 >$events
 	arrived
 	seen=($((arrivals[0] - before[0])) $((arrivals[1] - before[1])))
 	echo "$3: ${seen[*]} arrivals"
@@ -34,10 +37,8 @@ kernel_threads() { ps -o pid= --ppid 2; }
 echo 16384 >/sys/kernel/tracing/buffer_size_kb
 observe --gate always
 kernel_threads >$tmp/threads
-echo 1 >$events
 command="ibv_rc_pingpong -d rxe0 -g 1 -s 64 -n 300"
-both_nodes "$command" "$command $far"
-echo 0 >$events
+traced=1 messages 290 "$command" "$command $far"
 kernel_threads >>$tmp/threads
 python3 -IS - $tmp/threads <<'EOF' || die "kernel threads wait for tasks of users"
 import re, sys
@@ -63,10 +64,7 @@ print(f"kernel threads ran {ran} times, and were overtaken {overtaken} times")
 sys.exit(ran < 300 or overtaken * 100 > ran)
 EOF
 
-for wait in '' ' -e'; do
-	command="ibv_rc_pingpong -d rxe0 -g 1 -s 64 -n 300$wait"
-	messages 290 "$command" "$command $far"
-done
+messages 290 "$command -e" "$command $far -e"
 command="ib_send_lat -d rxe0 -x 1 -n 300"
 messages 280 "$command" "$command $far"
 messages 190 "rping -s -a $far -C 100" "rping -c -a $far -C 100"

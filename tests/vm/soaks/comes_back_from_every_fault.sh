@@ -16,7 +16,7 @@ groups=/sys/fs/cgroup
 online=/sys/devices/system/cpu/cpu1/online
 trap 'echo 1 >$online; ip netns delete afar 2>/dev/null || true' EXIT
 
-enabled() { [[ $(state) == enabled ]]; }
+enabled() { has_state enabled; }
 
 # keep ARG...: a scheduler, which is started again when it fails
 keep() {
