@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a message carries from its sender's node to its receiver: the epoch, what is left of the sender's slice, and how
- * long the sender's waits take.
+ * What a message carries from its sender's node to its receiver: the epoch, and what is left of the sender's slice or
+ * how long the sender's waits take.
  *
  * Between the CPUs of one kernel nothing has to be written into a message: the last stage of its delivery runs on the
  * CPU that it was sent from, right behind the sender, so what it would carry is read off that CPU. A TCP message or a
- * datagram that comes from another machine, a configured peer, carries the epoch and the slice, or news of its job's
- * turns (beat.h), and they have been noted by now (wire.bpf.c). All others carry nothing: their epoch is not known to
- * be old, and their sender's slice not to be short.
+ * datagram from another machine, a configured peer, carries the epoch with the slice or the waits, or news of its job's
+ * turns (beat.h). They have been noted by now (wire.bpf.c). All others carry nothing: their epoch is not known to be
+ * old, and their sender's slice not to be short.
  */
 #ifndef COSCHED_CARRY_BPF_H
 #define COSCHED_CARRY_BPF_H
@@ -108,6 +108,7 @@ static void carry_noted(struct task_ctx *tctx, const struct cosched_wire_note *n
 	tctx->message_wired = 1;
 	tctx->message_epoch = epoch;
 	tctx->message_slice_ns = rest_of_noted(note);
+	spin_adaptive_hear(&tctx->wait_history, note->waits_us);
 }
 
 /* Hands what the running task would write into a message to @tctx. */

@@ -38,6 +38,7 @@ struct cpu_ctx {
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
 	u64 epoch_id;		/* task_id of the task that runs in this epoch */
+	u32 curr_waits_us;	/* what messages of the running task tell of its waits; 0: nothing */
 	u64 slice_ends_at;	/* of the running task, on CLOCK_MONOTONIC; kept only if epochs cross the network */
 
 	u32 filled;		/* a bit for each queue that may hold something (queues.bpf.h) */

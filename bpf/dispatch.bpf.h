@@ -8,9 +8,9 @@
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
 
-/* Lets @prev go on for @slice_ns, which stands at @key. */
-static void let_go_on(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 slice_ns,
-		      u64 key, u64 now)
+/* Lets @prev go on for @slice_ns, which stands at @key. Inline, since a function of BPF takes five arguments. */
+static __always_inline void let_go_on(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
+				      u64 slice_ns, u64 key, u64 now)
 {
 	cctx->curr_slept = 0;	/* a renewed slice is no new moment */
 	scx_bpf_task_set_slice(prev, slice_ns);

@@ -275,6 +275,19 @@ static u64 charge(struct task_struct *p, struct task_ctx *tctx)
 	return ran_ns;
 }
 
+/*
+ * What messages of @tctx to other nodes tell of its waits, in us; 0: nothing. They tell of its slice instead where
+ * boosts end with that.
+ */
+static u32 waits_to_tell(const struct task_ctx *tctx)
+{
+	const struct cosched_policy *policy = current_policy();
+
+	if (policy->spin != COSCHED_SPIN_ADAPTIVE_GLOBAL || policy->residual_slice)
+		return 0;
+	return tctx->wait_history.estimate_us;
+}
+
 /* @tctx runs on @cctx's CPU from @now on, has been measured, and is charged from here. */
 static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64 key, u64 now)
 {
@@ -283,8 +296,10 @@ static void note_position(struct cpu_ctx *cctx, const struct task_ctx *tctx, u64
 	cctx->curr_since = now;
 	cctx->curr_slice_since = now - tctx->slice_used_ns;
 	cctx->curr_slice_ns = tctx->slice_ns;
-	if (wire_on)	/* for programs that cannot read the scheduler's clock */
+	if (wire_on) {	/* for programs that read neither the scheduler's clock nor its tasks */
 		cctx->slice_ends_at = bpf_ktime_get_ns() + tctx->slice_ns - tctx->slice_used_ns;
+		cctx->curr_waits_us = waits_to_tell(tctx);
+	}
 }
 
 /* For how long the task that runs on @cctx's CPU has run at a stretch, as of @now, which another CPU may have read. */

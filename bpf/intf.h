@@ -133,6 +133,7 @@ struct cosched_wire_network {
 struct cosched_wire_note {
 	u64 epoch;			/* 0: none was believed yet */
 	u64 slice_ns;			/* what was left of the sender's slice then; 0: not known */
+	u64 waits_us;			/* what the sender's waits say of its job's imbalance; 0: nothing */
 	u64 noted_at;			/* CLOCK_MONOTONIC: when what came was believed last; 0: never */
 	u64 xdp_at;			/* of a connection: when XDP saw one last; 0: never */
 	u64 receiver;			/* of a connection, with --prefetch: task_id of the receiver there; 0: not known */

@@ -90,8 +90,11 @@ static bool spin(struct task_ctx *tctx, struct cpu_ctx *cctx, struct sock *sk, u
 		if (now - since >= spin_ns && (now - since >= LONGEST_SPIN * spin_ns || !goes_on(tctx, cctx, now)))
 			break;
 	}
-	if (came)
+	if (came) {
 		cosched_spin_learn(current_policy(), &tctx->wait_history, now - since);
+		if (wire_on)
+			cctx->curr_waits_us = waits_to_tell(tctx);
+	}
 	/* Told to stop, and yet it will not sleep: the next wait is to, and the next tick (switch.bpf.h). */
 	__sync_val_compare_and_swap(&cctx->spin, SPIN_ON, SPIN_NONE);
 	return came;

@@ -56,6 +56,8 @@ static void describe_sender(struct cosched_wire_message *message)
 		return;
 	}
 	message->epoch = cctx->epoch;
+	if (cctx->curr_effective)
+		message->waits_us = cctx->curr_waits_us;
 	ends_at = cctx->slice_ends_at;
 	if (cctx->curr_effective && ends_at > now)
 		message->slice_ns = ends_at - now;
@@ -91,6 +93,7 @@ static bool note_option(struct cosched_wire_note *note, const u8 *option, const 
 	}
 	note->news.sizes = 0;
 	note->slice_ns = message.slice_ns;
+	note->waits_us = message.waits_us;
 	if (!message.epoch)
 		return true;
 	if (!cosched_wire_credible(message.epoch, bpf_ktime_get_tai_ns())) {

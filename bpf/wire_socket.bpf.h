@@ -185,7 +185,8 @@ static void parse_option(struct bpf_sock_ops *skops)
 	struct cosched_wire_flow flow;
 
 	if (!socket || (!load_option(skops, option, COSCHED_WIRE_EXID) &&
-			!load_option(skops, option, COSCHED_WIRE_NEWS_EXID)))
+			!load_option(skops, option, COSCHED_WIRE_NEWS_EXID) &&
+			!load_option(skops, option, COSCHED_WIRE_WAITS_EXID)))
 		return;
 	flow_of(&flow, skops, true);
 	note = bpf_map_lookup_elem(&wire_notes, &flow);

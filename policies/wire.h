@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a message of another machine carries in its TCP header, or behind its datagram (docs/wire-format.md): an epoch,
- * or news of its job's turns.
+ * with what is left of a slice or what waits took, or news of its job's turns.
  *
  *	kind 253, length, ExID 16 bits		an experimental option (RFC 6994)
  *	epoch 64 bits				of the CPU that sent it (epoch.h; thesis 3.3); 0: none
@@ -15,7 +15,11 @@
  *	sizes 16 bits				of each of its ranks the lower half byte
  *	job 16 bits				of the hash of its name
  *
- * A node that knows epochs only refuses them.
+ * Under spin "adaptive-global" the option has the ExID after that, and in place of the slice:
+ *
+ *	waits 16 bits				v as far as the sender's own waits tell, in us (spin_adaptive.h); not 0
+ *
+ * A node that does not know an ExID does not see the option.
  *
  * Behind a datagram it is of kind 127, which is UDP's for experiments, and the checksum of UDP's options is before it
  * (RFC 9868).
@@ -40,14 +44,16 @@
 
 #define COSCHED_WIRE_KIND		253	/* an experimental option of TCP */
 #define COSCHED_WIRE_UDP_KIND		127	/* and of UDP (RFC 9868) */
-#define COSCHED_WIRE_EXID		0xC05C	/* even */
+#define COSCHED_WIRE_EXID		0xC05C
 #define COSCHED_WIRE_NEWS_EXID		0xC05D
+#define COSCHED_WIRE_WAITS_EXID		0xC05E
 #define COSCHED_WIRE_LENGTH		14	/* bytes, without a MAC */
 #define COSCHED_WIRE_SIGNED_LENGTH	18
 #define COSCHED_WIRE_SURPLUS_MAX	20	/* bytes behind a datagram: the longest, with the checksum of UDP's options */
 #define COSCHED_WIRE_UNIT_BITS		14	/* of times: 2^14 ns, 16.384 us */
 #define COSCHED_WIRE_CLOCK_LOST		18	/* bits of a time in ns, above 32 bits of units */
 #define COSCHED_WIRE_SLICE_MAX		0xffffULL	/* units: 1.07 s, more than the longest slice */
+#define COSCHED_WIRE_WAITS_MAX		0xffffULL	/* us */
 #define COSCHED_WIRE_WINDOW		(60000000000ULL >> COSCHED_WIRE_UNIT_BITS)
 
 /* Sender and receiver: addresses and ports as they are on the wire, IPv4 as ::ffff:a.b.c.d. */
@@ -65,10 +71,11 @@ struct cosched_wire_key {
 	u32 reserved;
 };
 
-/* What a message carries: an epoch, or news. */
+/* What a message carries: an epoch, with a slice or waits, or news. */
 struct cosched_wire_message {
 	u64 epoch;
 	u64 slice_ns;			/* 0: not known */
+	u64 waits_us;			/* 0: none, and the slice goes */
 	struct cosched_beat_news news;	/* without sizes: none. What is read has the lower part of the clock */
 	u64 job;			/* whose news they are: cosched_wire_job() */
 };
@@ -77,7 +84,7 @@ struct cosched_wire_message {
 struct cosched_wire_signed {
 	struct cosched_wire_flow flow;
 	u8 carried[10];
-	u8 kind;			/* or what TCP carried would be believed of a datagram; of news 1 more */
+	u8 kind;			/* tells TCP from UDP; and the variant (0, 1, 2) is added */
 	u8 length;
 } __attribute__((aligned(8)));
 
@@ -144,20 +151,30 @@ static inline u64 wire_siphash(const u64 *words, u32 count, const struct cosched
 /* Does @option, of an experimental kind, of which 4 bytes are there, have one of our identifiers? */
 static inline int cosched_wire_is_ours(const u8 *option)
 {
-	return (wire_get(option + 2, 2) & ~1ULL) == COSCHED_WIRE_EXID;
+	return wire_get(option + 2, 2) - COSCHED_WIRE_EXID <= COSCHED_WIRE_WAITS_EXID - COSCHED_WIRE_EXID;
 }
 
-/* The same of @option, which is ours: does it carry news? */
+/* What @option carries, which is ours: how far its identifier is from that of epochs. */
+static inline u32 wire_variant(const u8 *option)
+{
+	return (u32)option[3] - (COSCHED_WIRE_EXID & 0xff);
+}
+
 static inline int wire_has_news(const u8 *option)
 {
-	return option[3] & 1;
+	return wire_variant(option) == COSCHED_WIRE_NEWS_EXID - COSCHED_WIRE_EXID;
+}
+
+static inline int wire_has_waits(const u8 *option)
+{
+	return wire_variant(option) == COSCHED_WIRE_WAITS_EXID - COSCHED_WIRE_EXID;
 }
 
 /* The MAC of @option, of which all but the MAC is there, on its way along @flow. */
 static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_flow *flow,
 				   const struct cosched_wire_key *key)
 {
-	struct cosched_wire_signed text = { .flow = *flow, .kind = option[0] + wire_has_news(option), .length = 47 };
+	struct cosched_wire_signed text = { .flow = *flow, .kind = option[0] + wire_variant(option), .length = 47 };
 	u64 words[sizeof(text) / 8];
 	u32 i;
 
@@ -181,6 +198,11 @@ static inline u64 wire_slice_units(u64 slice_ns)
 
 	units += (slice_ns & ((1ULL << COSCHED_WIRE_UNIT_BITS) - 1)) != 0;
 	return units < COSCHED_WIRE_SLICE_MAX ? units : COSCHED_WIRE_SLICE_MAX;
+}
+
+static inline u64 wire_waits(u64 waits_us)
+{
+	return waits_us < COSCHED_WIRE_WAITS_MAX ? waits_us : COSCHED_WIRE_WAITS_MAX;
 }
 
 /* Of each rank the lower half byte: none is greater (BEAT_RANK_MAX). */
@@ -238,10 +260,15 @@ static inline u32 wire_encode_as(u8 *option, u8 kind, const struct cosched_wire_
 
 	option[0] = kind;
 	option[1] = length;
-	wire_put(option + 2, message->news.sizes ? COSCHED_WIRE_NEWS_EXID : COSCHED_WIRE_EXID, 2);
 	if (message->news.sizes) {
+		wire_put(option + 2, COSCHED_WIRE_NEWS_EXID, 2);
 		wire_put_news(option + 4, message);
+	} else if (message->waits_us) {
+		wire_put(option + 2, COSCHED_WIRE_WAITS_EXID, 2);
+		wire_put(option + 4, message->epoch, 8);
+		wire_put(option + 12, wire_waits(message->waits_us), 2);
 	} else {
+		wire_put(option + 2, COSCHED_WIRE_EXID, 2);
 		wire_put(option + 4, message->epoch, 8);
 		wire_put(option + 12, wire_slice_units(message->slice_ns), 2);
 	}
@@ -292,13 +319,15 @@ static inline u32 cosched_wire_surplus_encode(u8 *surplus, u32 pad, const struct
 
 /*
  * Reads @option, of which the longest length is there to be read, into @message. Returns 0 if it is not one that a node
- * of this cluster wrote for this flow: another kind (that of TCP or UDP) or length, another MAC, or news of no node.
+ * of this cluster wrote for this flow: another kind (that of TCP or UDP) or length, another MAC, news of no node, or no
+ * waits.
  */
 static inline int cosched_wire_decode(struct cosched_wire_message *message, const u8 *option,
 				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {
 	if ((option[0] != COSCHED_WIRE_KIND && option[0] != COSCHED_WIRE_UDP_KIND) || !cosched_wire_is_ours(option) ||
-	    option[1] != cosched_wire_length(key) || (wire_has_news(option) && !wire_get(option + 10, 2)))
+	    option[1] != cosched_wire_length(key) || (wire_has_news(option) && !wire_get(option + 10, 2)) ||
+	    (wire_has_waits(option) && !wire_get(option + 12, 2)))
 		return 0;
 	if (key->is_set && wire_get(option + 14, 4) != cosched_wire_mac(option, flow, key))
 		return 0;
@@ -308,7 +337,10 @@ static inline int cosched_wire_decode(struct cosched_wire_message *message, cons
 		return 1;
 	}
 	message->epoch = wire_get(option + 4, 8);
-	message->slice_ns = wire_get(option + 12, 2) << COSCHED_WIRE_UNIT_BITS;
+	if (wire_has_waits(option))
+		message->waits_us = wire_get(option + 12, 2);
+	else
+		message->slice_ns = wire_get(option + 12, 2) << COSCHED_WIRE_UNIT_BITS;
 	return 1;
 }
 

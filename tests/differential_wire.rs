@@ -24,7 +24,8 @@ const ROWS: usize = 200_000;
 const SEED: u64 = 0x0dd5_0c7e_75ca_1ab1;
 /// Of epochs and prefetches, ns.
 const WINDOW_NS: u64 = 60_000_000_000;
-const NO_MESSAGE: cosched_wire_message = cosched_wire_message { epoch: 0, slice_ns: 0, news: NO_NEWS, job: 0 };
+const NO_MESSAGE: cosched_wire_message =
+    cosched_wire_message { epoch: 0, slice_ns: 0, waits_us: 0, news: NO_NEWS, job: 0 };
 const NO_FLOW: cosched_wire_flow = cosched_wire_flow { from: [0; 4], to: [0; 4], from_port: 0, to_port: 0 };
 const NO_PREFETCH: cosched_prefetch =
     cosched_prefetch { flow: NO_FLOW, reserved: 0, time_ns: 0, epoch: 0, slice_ns: 0 };
@@ -73,11 +74,12 @@ fn padded(bytes: &[u8]) -> [u8; 20] {
     std::array::from_fn(|at| bytes.get(at).copied().unwrap_or(0))
 }
 
-/// An epoch, or news of nodes with any ranks.
+/// An epoch with a slice or waits, or news of nodes with any ranks.
 fn any_message(random: &mut Random) -> cosched_wire_message {
     let sizes = if random.below(2) == 0 { 0 } else { random.number() as u32 };
     let news = cosched_beat_news { tai_ns: random.number(), theta: random.number() as u32, sizes };
-    cosched_wire_message { epoch: random.number(), slice_ns: random.number(), news, job: random.number() }
+    let waits_us = if random.below(2) == 0 { 0 } else { random.number() };
+    cosched_wire_message { epoch: random.number(), slice_ns: random.number(), waits_us, news, job: random.number() }
 }
 
 impl Row {
@@ -188,7 +190,7 @@ impl differential::Row for Row {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        const MESSAGE: usize = 2 * 8 + 8 + 2 * 4 + 8;
+        const MESSAGE: usize = 3 * 8 + 8 + 2 * 4 + 8;
         const WIRE: usize = size_of::<cosched_wire_flow>() + 4 + size_of::<cosched_wire_key>() + MESSAGE;
         const TIMES: usize = size_of::<cosched_prefetch>() + 3 * 8 + 6 * 4;
         const ANSWERS: usize = MESSAGE + size_of::<cosched_prefetch>() + 8 * 8 + 2 * 20 + PREFETCH_LENGTH + 4;
@@ -210,6 +212,8 @@ impl differential::Row for Row {
             ("are ours and signed", ours > 0 && signed),
             ("are ours without a key", ours > 0 && !signed),
             ("are ours of UDP", ours > 0 && self.option[0] == 127),
+            ("tell of waits", ours > 0 && self.answers.came.waits_us > 0),
+            ("have waits that are cut", self.message.waits_us > 0xffff),
             ("are not ours", ours == 0),
             ("are not ours for their MAC", ours == 0 && signed && self.option[..4] == [253, 18, 0xc0, 0x5c]),
             ("have a slice that is cut", self.message.slice_ns >> 14 > 0xffff),

@@ -37,7 +37,7 @@ fn key(byte: u8) -> cosched_wire_key {
 }
 
 fn message(epoch: u64, slice_ns: u64) -> cosched_wire_message {
-    cosched_wire_message { epoch, slice_ns, news: NO_NEWS, job: 0 }
+    cosched_wire_message { epoch, slice_ns, waits_us: 0, news: NO_NEWS, job: 0 }
 }
 
 fn decoded(option: &[u8], flow: &cosched_wire_flow, key: &cosched_wire_key) -> Option<(u64, u64)> {
@@ -83,7 +83,7 @@ fn of_news(tai_ns: u64, theta: u32, sizes: u32) -> cosched_wire_message {
 
 fn news_of(option: &[u8], key: &cosched_wire_key) -> Option<(u64, u32, u32)> {
     let message = wire_decode(option, &FLOW, key)?;
-    assert_eq!((message.epoch, message.slice_ns, message.job), (0, 0, 0xcafe));
+    assert_eq!((message.epoch, message.slice_ns, message.waits_us, message.job), (0, 0, 0, 0xcafe));
     Some((message.news.tai_ns, message.news.theta, message.news.sizes))
 }
 
@@ -115,6 +115,33 @@ fn news_have_the_bytes_of_the_document() {
             assert_eq!(decoded(&[&signed[..3], &[0x5c], &signed[4..]].concat(), &FLOW, &key(7)), None);
         }
     }
+}
+
+#[test]
+fn waits_have_the_bytes_of_the_document() {
+    for (waits_us, bytes) in [(1, [0, 1]), (0x0a0b, [0x0a, 0x0b]), (u64::MAX, [255, 255])] {
+        let message = cosched_wire_message { waits_us, ..message(0x0102_0304_0506_0708, UNIT) };
+        let option = wire_encode(&message, &FLOW, &NO_KEY);
+        assert_eq!(option, [&[253, 14, 0xc0, 0x5e, 1, 2, 3, 4, 5, 6, 7, 8][..], &bytes].concat());
+        for key in [NO_KEY, key(7)] {
+            let option = wire_encode(&message, &FLOW, &key);
+            let came = wire_decode(&option, &FLOW, &key).unwrap();
+            let waits_us = waits_us.min(0xffff);
+            assert_eq!((came.epoch, came.slice_ns, came.waits_us), (message.epoch, 0, waits_us), "a slice does not go");
+        }
+        // It is signed as of the kind after next, so it is not believed to be a slice.
+        let signed = wire_encode(&message, &FLOW, &key(7));
+        assert_eq!(signed[14..], mac(&[&[255], &signed[1..]].concat(), &key(7)).to_be_bytes());
+        assert_eq!(decoded(&[&signed[..3], &[0x5c], &signed[4..]].concat(), &FLOW, &key(7)), None);
+    }
+}
+
+#[test]
+fn no_waits_are_no_option() {
+    let mut option = wire_encode(&cosched_wire_message { waits_us: 5, ..message(1, 0) }, &FLOW, &NO_KEY);
+    assert_eq!(decoded(&option, &FLOW, &NO_KEY), Some((1, 0)));
+    option[13] = 0;
+    assert_eq!(decoded(&option, &FLOW, &NO_KEY), None);
 }
 
 #[test]
@@ -217,7 +244,9 @@ fn an_option_fits_beside_timestamps_and_a_block_of_sack() {
 fn what_is_not_ours_is_not_believed() {
     let good = wire_encode(&message(5, UNIT), &FLOW, &NO_KEY);
     assert_eq!(decoded(&good, &FLOW, &NO_KEY), Some((5, UNIT)));
-    for (at, byte) in [(0, 254), (0, 0), (1, 13), (1, 15), (1, 18), (1, 0), (1, 255), (2, 0xc1), (3, 0)] {
+    for (at, byte) in
+        [(0, 254), (0, 0), (1, 13), (1, 15), (1, 18), (1, 0), (1, 255), (2, 0xc1), (3, 0), (3, 0x5b), (3, 0x5f)]
+    {
         let mut bad = good.clone();
         bad[at] = byte;
         assert_eq!(decoded(&bad, &FLOW, &NO_KEY), None, "{bad:?}");
@@ -339,7 +368,7 @@ proptest! {
     fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..40), flow in any_flow(), key in any_key()) {
         let length = if key.is_set == 0 { 14 } else { 18 };
         let starts = |kind, exid| bytes.starts_with(&[kind, length, 0xc0, exid]);
-        let ours = [(253, 0x5c), (253, 0x5d), (127, 0x5c), (127, 0x5d)].iter().any(|&(kind, exid)| starts(kind, exid));
+        let ours = [253, 127].iter().any(|&kind| [0x5c, 0x5d, 0x5e].iter().any(|&exid| starts(kind, exid)));
         prop_assert!(ours || decoded(&bytes, &flow, &key).is_none());
     }
 

@@ -125,6 +125,18 @@ fn takes_news_along(rig: &Rig, from: &str, to: &str) {
     assert!(note.epoch != 0 && note.news.sizes == 0);
 }
 
+/// A message tells what its sender's waits took, and the next one, of a task that has not waited, takes that back.
+fn takes_waits_along(rig: &Rig, from: &str, to: &str) {
+    let (mut a, mut b) = connect(from, to);
+    for (waits_us, told_us) in [(120, 120), (1_000_000, 65_535), (0, 0)] {
+        let epoch = epoch_now(0);
+        rig.set_waits(epoch, waits_us);
+        pass(&mut a, &mut b);
+        let note = noted(rig, &b).unwrap();
+        assert_eq!((note.epoch, note.waits_us, note.slice_ns), (epoch, told_us, 0), "{from} to {to}");
+    }
+}
+
 /// A connection that was there before takes an epoch along, too, and both ends go on: under the first scheduler, and
 /// under a second that starts when the first has ended.
 fn takes_up_what_was_there_before(peers: &[&str], from: &str, to: &str) {
@@ -228,6 +240,7 @@ fn epochs_cross_the_loopback() {
         assert_eq!(states.attached.len(), 1 + 2 * interfaces.len());
         takes_an_epoch_along(&rig, "127.77.0.1", "127.77.1.1", !interfaces.is_empty());
         takes_news_along(&rig, "127.77.0.1", "127.77.1.1");
+        takes_waits_along(&rig, "127.77.0.1", "127.77.1.1");
         takes_much_data_along(&rig, "127.77.0.1", "127.77.1.1");
         goes_on_one_way(&rig, "127.77.0.1", "127.77.1.1");
         leaves_other_namespaces_alone(&rig, "127.77.0.1", "127.77.1.1");

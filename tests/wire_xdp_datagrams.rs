@@ -67,7 +67,12 @@ fn checked(data: usize, options: &[u8]) -> Vec<u8> {
 }
 
 fn signed(odd: bool, ipv6: bool, epoch: u64, key: &cosched_wire_key) -> Vec<u8> {
-    wire_surplus_encode(odd, &cosched_wire_message { epoch, slice_ns: 0, news: NO_NEWS, job: 0 }, &flow(ipv6), key)
+    wire_surplus_encode(
+        odd,
+        &cosched_wire_message { epoch, slice_ns: 0, waits_us: 0, news: NO_NEWS, job: 0 },
+        &flow(ipv6),
+        key,
+    )
 }
 
 fn surplus(odd: bool, ipv6: bool, epoch: u64) -> Vec<u8> {

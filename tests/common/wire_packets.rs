@@ -138,5 +138,5 @@ pub fn present() -> u64 {
 
 /// The option of a segment.
 pub fn option(epoch: u64) -> Vec<u8> {
-    wire_encode(&cosched_wire_message { epoch, slice_ns: 0, news: NO_NEWS, job: 0 }, &flow(false), &NO_KEY)
+    wire_encode(&cosched_wire_message { epoch, slice_ns: 0, waits_us: 0, news: NO_NEWS, job: 0 }, &flow(false), &NO_KEY)
 }

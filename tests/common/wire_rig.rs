@@ -67,6 +67,11 @@ impl Rig {
         self.set_cpus(&cpu_ctx { epoch: epoch_now(0), ..told });
     }
 
+    /// On all CPUs runs a task whose waits say this of its job's imbalance.
+    pub fn set_waits(&self, epoch: u64, waits_us: u32) {
+        self.set_cpus(&cpu_ctx { epoch, curr_waits_us: waits_us, curr_effective: 1, ..cpu_ctx::default() });
+    }
+
     fn set_cpus(&self, cctx: &cpu_ctx) {
         // SAFETY: integers, and padding that is not looked at.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const *cctx).cast::<u8>(), size_of::<cpu_ctx>()) };

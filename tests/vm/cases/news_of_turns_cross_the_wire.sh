@@ -1,6 +1,7 @@
 #!/bin/bash
 # Under beat messages tell of their job's turns, by TCP and behind datagrams, and what they tell is believed. A policy
-# without turns has them take epochs along again, and the other way round, while the connections go on.
+# without turns has them take epochs along again, and the other way round, while the connections go on. Under spin
+# adaptive-global they tell how long their sender's waits took.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
 
@@ -20,7 +21,7 @@ crossed() {
 loop
 start --policy beat "${loops[@]}" --interface lo --node-number 100
 compete
-talk 20000 loop4/spin loop6/block round4/spin
+talk 20000 loop4/spin loop6/block round4/spin round6/block
 crossed "under beat"
 (( sent > 0 && heard * 10 >= sent * 8 )) || fail "news do not cross the wire"
 scx_cosched policy set dcs --gate epochs
@@ -33,6 +34,14 @@ sleep 0.5
 crossed "under beat again"
 (( heard > 0 )) || fail "news do not cross the wire after epochs have"
 is "$(scx_cosched status --json | jq .counters.clock_steps)" 0 "a machine's own clock moved it:"
+
+# waits MAP: how many notes in it tell of waits
+waits() { bpftool --json map dump name "$1" | jq '[.[].formatted.value | select(.waits_us > 0)] | length'; }
+tell() { (( $(waits wire_notes) > 0 && $(waits wire_datagrams) > 0 )); }
+is "$(waits wire_notes) $(waits wire_datagrams)" "0 0" "notes that tell of waits under beat:"
+scx_cosched policy set sb --spin adaptive-global
+eventually 20 tell || fail "waits do not cross the wire: $(waits wire_notes) of TCP and $(waits wire_datagrams) of UDP"
+is "$(scx_cosched status --json | jq .counters.epochs_refused)" 0 "refused:"
 quiet
 unwarned
 stop

@@ -33,7 +33,7 @@ pub fn wire_decode(option: &[u8], flow: &Flow, key: &Key) -> Option<Message> {
     let mut bytes = [0; WIRE_OPTION_MAX];
     let length = option.len().min(WIRE_OPTION_MAX);
     bytes[..length].copy_from_slice(&option[..length]);
-    let mut message = Message { epoch: 0, slice_ns: 0, news: NO_NEWS, job: 0 };
+    let mut message = Message { epoch: 0, slice_ns: 0, waits_us: 0, news: NO_NEWS, job: 0 };
     // SAFETY: the longest option can be read, and the message written.
     let ours = unsafe { intf::cosched_wire_decode(&mut message, bytes.as_ptr(), flow, key) };
     (ours != 0).then_some(message)
