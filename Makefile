@@ -36,7 +36,7 @@ shared_flags := $(hints_flags) -fPIC -shared -pthread -Wl,-z,nodelete -Wl,-z,def
 
 .PHONY: all setup build demo test unit vm-test vm-selftest-base vm-selftest-virtual vm-regress vm-kernels soak docs lint package
 .PHONY: package-test release install mutants clean report-test bench-local bench-policies bench-regress bench-mpi bench-rdma bench-wire bench-sim
-.PHONY: reproduction scale fuzz kubernetes shellcheck licences bench-slurm
+.PHONY: reproduction scale fuzz kubernetes grafana shellcheck licences bench-slurm
 
 all: build
 
@@ -64,7 +64,7 @@ demo: build
 	@tests/vm/demo target/demo
 
 # The fuzzers take a short time here.
-test: unit kubernetes
+test: unit kubernetes grafana
 	FUZZ_SECONDS=15 tests/fuzz/run
 	$(MAKE) vm-test
 
@@ -76,6 +76,9 @@ fuzz: setup
 
 kubernetes: build
 	tests/kubernetes
+
+grafana: setup
+	tests/grafana
 
 # The first four take one CPU each, nearly all the time; the suite takes two.
 vm-test: build
