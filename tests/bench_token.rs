@@ -21,9 +21,13 @@ fn bench(args: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Starts the side that waits, and says where it does.
+/// Starts the side of a token that waits, and says where it does.
 fn listener(args: &[&str]) -> (Child, String) {
-    let mut child = bench(&[&["token", "--listen", "127.0.0.1:0"], args].concat());
+    listener_of("token", args)
+}
+
+fn listener_of(kind: &str, args: &[&str]) -> (Child, String) {
+    let mut child = bench(&[&[kind, "--listen", "127.0.0.1:0"], args].concat());
     let mut line = String::new();
     // Byte by byte: what comes after this line has to stay in the pipe.
     let stdout = child.stdout.as_mut().unwrap();
@@ -116,6 +120,49 @@ fn a_barrier_is_over_when_all_have_come() {
     leaves.into_iter().for_each(|(leaf, _)| drop(succeed(leaf)));
     assert!((1.0..=26.0).contains(&figure(&report, "round trips ")), "25 of 20 ms are in 0.5 s: {report}");
     assert!(figure(&report, "round trip µs") >= 19_000.0, "{report}");
+}
+
+/// All three processes of a job, the first one first: what they report.
+fn run_job(args: &[&str]) -> Vec<String> {
+    let others = [(); 2].map(|()| listener_of("spmd", args));
+    let addresses = others.each_ref().map(|(_, address)| address.as_str()).join(",");
+    let first = bench(&[&["spmd", "--connect", &addresses], args].concat());
+    [first].into_iter().chain(others.map(|(other, _)| other)).map(succeed).collect()
+}
+
+#[test]
+fn processes_of_a_job_meet_and_read_from_each_other() {
+    let _alone = alone();
+    let cpu = cpu();
+    for pattern in ["bulk", "news", "transpose", "random", "line"] {
+        for receiver in ["spin", "block", "oracle"] {
+            let job = ["--pattern", pattern, "--receiver", receiver, "--compute-us", "1000", "--imbalance", "150"];
+            let reports = run_job(&[&["--seconds", "0.3", "--warm-up", "0.1", "--cpu", &cpu], job.as_slice()].concat());
+            let iterations = figure(&reports[0], "round trips ");
+            assert!((1.0..=250.0).contains(&iterations), "three times 1 ms are on one CPU: {pattern}: {reports:?}");
+            assert!(reports[1..].iter().all(|report| !report.contains("round trips")), "{reports:?}");
+            let used: f64 = reports.iter().map(|report| figure(report, "CPU time")).sum();
+            assert!(0.0 < used && used < 0.5, "one CPU has no more to give in 0.3 s: {reports:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_of_so_many_iterations_ends_with_them() {
+    let _alone = alone();
+    let args = ["--pattern", "line", "--receiver", "block", "--compute-us", "2000", "--io-us", "500"];
+    let args = [args.as_slice(), &["--bytes", "4096", "--iterations", "40"]].concat();
+    let alone = succeed(bench(&[&["spmd"], args.as_slice()].concat()));
+    for pattern in ["bulk", "news", "transpose"] {
+        succeed(bench(&["spmd", "--pattern", pattern, "--iterations", "3"]));
+    }
+    succeed(bench(&["spmd", "--pattern", "random", "--seconds", "0.1", "--warm-up", "0"]));
+    for report in run_job(&args).iter().chain([&alone]) {
+        let used = figure(report, "CPU time");
+        assert!((0.04..=2.0).contains(&used), "40 times 2 ms, on a machine that may have more to do: {report}");
+        let seconds: f64 = report.split(" of ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert!(seconds >= used + 0.015, "it sleeps for 20 ms besides: {report}");
+    }
 }
 
 /// What the process consists of: its tasks' CPUs, a line each, and how many sockets it has.
@@ -230,6 +277,26 @@ fn says_what_is_wrong_with_its_arguments() {
         (vec!["policies", "--nodes", "3"], "'3' is no number of nodes: 2, 4, 6 or 8 are wanted"),
         (vec!["policies", "--loss-percent", "51"], "'51' is no loss: a number from 0 to 50 is wanted"),
         (vec!["policies", "--out", "/nowhere/summary.json"], "--out /nowhere/summary.json: give a file"),
+        (
+            vec!["policies", "--loss-percent", "1", "--scenarios", "spin-3x0-100us-news"],
+            "spin-3x0-100us-news takes no --loss-percent: its messages are datagrams",
+        ),
+        (vec!["spmd", "--listen", "127.0.0.1:0", "--connect", "127.0.0.1:1"], "--connect"),
+        (vec!["spmd", "--pattern", "ring"], "ring"),
+        (vec!["spmd", "--compute-us", "0"], "0 is not in 1..=100000"),
+        (vec!["spmd", "--imbalance", "201"], "201 is not in 0..=200"),
+        (vec!["spmd", "--bytes", "8193"], "8193 is not in 16..=8192"),
+        (vec!["spmd", "--iterations", "0"], "0 is not in 1.."),
+        (vec!["spmd", "--iterations", "5", "--seconds", "1"], "--seconds"),
+        (vec!["mix", "--workload", "WL9"], "unknown workload 'WL9' (known: WL1 to WL8)"),
+        (vec!["mix", "--load", "0"], "'0' is no load: a number from 0.01 to 10 is wanted"),
+        (vec!["spmd", "--iterations", "5", "--pattern", "random"], "--iterations is not for the pattern random"),
+        (vec!["token", "--listen", "127.0.0.1:0", "--receiver", "oracle"], "one of spin, block, twophase is wanted"),
+        (vec!["demo", "--receivers", "spin,oracle"], "one of spin, block, twophase is wanted"),
+        (vec!["policies", "--scenarios", "oracle-4"], "'oracle-4' is no scenario: "),
+        (vec!["mix", "--nodes", "9"], "9 is not in 2..=8"),
+        (vec!["mix", "--schedulers", "strategies,sb"], "'sb' is there twice"),
+        (vec!["mix", "--out", "/nowhere/summary.json"], "--out /nowhere/summary.json: give a file"),
     ] {
         let mut child = bench(&args);
         let mut error = String::new();

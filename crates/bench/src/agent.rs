@@ -2,24 +2,24 @@
 //! `bench agent`: runs experiments on one node for a coordinator.
 
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ChildStdin, ChildStdout, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
-use nix::sys::signal::Signal;
+use anyhow::{Context, Result, bail};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::{child, interrupt, machine};
+use super::{interrupt, machine};
 use crate::cgroup::Cgroup;
+use crate::handle::Handle;
 use crate::interval::{LINGER, monotonic_ns};
 use crate::lines::{self, Lines};
 use crate::protocol::{Answer, Load, NodeReport, Request};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Shape};
 use crate::scheduler::Scheduler;
-use crate::worker::{Line, Report, Start};
+use crate::worker::Start;
 
-/// For workers to get ready, and to report after their time is over.
+/// For a coordinator that starts later.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Workers begin at random within so long, so that each measurement finds the CPUs' turns in another position to each
@@ -97,7 +97,7 @@ struct Agent {
     address: SocketAddr,
     load: Option<Load>,
     // In the order in which they go: a cgroup with processes in it cannot be removed.
-    workers: Vec<Worker>,
+    workers: Vec<Handle>,
     cgroup: Option<Cgroup>,
     scheduler: Scheduler,
 }
@@ -111,7 +111,7 @@ impl Agent {
     fn answer(&mut self, request: Request, requests: &Lines<TcpStream>) -> Result<Answer> {
         match request {
             Request::Schedule(contender, layout) => {
-                let rules = self.scheduler.switch(&contender, layout)?;
+                let rules = self.scheduler.switch(&contender, layout.rows())?;
                 Ok(Answer::Scheduled(rules))
             }
             Request::Prepare(load) => self.prepare(load),
@@ -128,22 +128,23 @@ impl Agent {
         self.workers.clear();
         self.cgroup = self.cgroup.take().or_else(Cgroup::parent);
         let jobs = load.scenario.jobs;
+        let kind = if matches!(load.scenario.shape, Shape::Spmd { .. }) { "spmd" } else { "token" };
         let mut addresses = Vec::new();
         let mut names = load.scenario.workers(load.group);
         for (job, name) in names.by_ref().take(jobs).enumerate() {
-            self.start(&name, &self.token_options(&load, job), &load)?;
+            self.start(kind, &name, &self.job_options(&load, job), &load)?;
             addresses.extend(self.workers[job].wait_ready()?);
         }
         for name in names {
-            self.start(&name, &load.scenario.hog_options(&name), &load)?;
+            self.start("hog", &name, &load.scenario.hog_options(&name), &load)?;
         }
         self.workers[jobs..].iter_mut().try_for_each(|hog| hog.wait_ready().map(drop))?;
         self.load = Some(load);
         Ok(Answer::Ready { addresses })
     }
 
-    fn token_options(&self, load: &Load, job: usize) -> [String; 4] {
-        let Scenario { receiver, threads, barrier, .. } = load.scenario;
+    fn job_options(&self, load: &Load, job: usize) -> Vec<String> {
+        let Scenario { receiver, threads, shape, .. } = load.scenario;
         let peers = load.peers.get(job);
         let side = match peers {
             Some(peers) => {
@@ -152,16 +153,22 @@ impl Agent {
             None => format!("--listen={}", SocketAddr::new(self.address.ip(), 0)),
         };
         // Whoever has a barrier's other ends only waits for them (thesis, Figure 5-2).
-        let compute_us = if barrier && peers.is_some() { 0 } else { load.scenario.compute_us(job) };
-        [side, format!("--receiver={receiver}"), format!("--compute-us={compute_us}"), format!("--threads={threads}")]
+        let compute_us = if shape == Shape::Barrier && peers.is_some() { 0 } else { load.scenario.compute_us(job) };
+        let mut options = vec![side, format!("--receiver={receiver}"), format!("--compute-us={compute_us}")];
+        match shape {
+            Shape::Spmd { pattern, imbalance } => {
+                options.extend([format!("--pattern={pattern}"), format!("--imbalance={imbalance}")]);
+            }
+            Shape::Pair | Shape::Barrier => options.push(format!("--threads={threads}")),
+        }
+        options
     }
 
-    fn start(&mut self, name: &str, options: &[String], load: &Load) -> Result<()> {
+    fn start(&mut self, kind: &str, name: &str, options: &[String], load: &Load) -> Result<()> {
         let (cpu, seconds) = (self.cpu.to_string(), load.length.as_secs_f64().to_string());
-        let kind = if name.starts_with("token") { "token" } else { "hog" };
         let mut args = vec!["bench", kind, "--json", "--cpu", &cpu, "--seconds", &seconds];
         args.extend(options.iter().map(String::as_str));
-        self.workers.push(Worker::start(name, &args, self.cgroup.as_ref())?);
+        self.workers.push(Handle::start(name, &args, self.cgroup.as_ref())?);
         Ok(())
     }
 
@@ -188,70 +195,5 @@ impl Agent {
         let tokens = reports.by_ref().take(load.scenario.jobs).collect();
         // What keeps the CPU awake competes with nobody.
         Ok(NodeReport { tokens, hogs: reports.take(load.scenario.competitors).collect() })
-    }
-}
-
-/// A worker, seen from outside.
-struct Worker {
-    name: String,
-    child: Child,
-    stdin: ChildStdin,
-    lines: Lines<ChildStdout>,
-    _cgroup: Option<Cgroup>,
-}
-
-impl Worker {
-    fn start(name: &str, args: &[&str], parent: Option<&Cgroup>) -> Result<Worker> {
-        let mut child = child::command(args, Signal::SIGKILL)?
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {name}"))?;
-        let (stdin, stdout) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
-        let mut worker = Worker { name: name.into(), child, stdin, lines: Lines::new(stdout), _cgroup: None };
-        if let Some(parent) = parent {
-            let cgroup = parent.child(name)?;
-            cgroup.add(worker.child.id())?;
-            worker._cgroup = Some(cgroup);
-        }
-        Ok(worker)
-    }
-
-    fn wait_ready(&mut self) -> Result<Option<SocketAddr>> {
-        match self.line()? {
-            Line::Ready(address) => Ok(address),
-            line => Err(self.unexpected(line)),
-        }
-    }
-
-    fn begin(&mut self, start: Start) -> Result<()> {
-        lines::send(&mut self.stdin, &start).with_context(|| self.name.clone())
-    }
-
-    fn report(&mut self) -> Result<Report> {
-        match self.line()? {
-            Line::Report(report) => Ok(report),
-            line => Err(self.unexpected(line)),
-        }
-    }
-
-    fn line(&mut self) -> Result<Line> {
-        let line = self.lines.receive(Instant::now() + PATIENCE).with_context(|| self.name.clone())?;
-        line.with_context(|| format!("{} ended without a word", self.name))
-    }
-
-    fn unexpected(&self, line: Line) -> anyhow::Error {
-        match line {
-            Line::Failed(why) => anyhow!("{}: {why}", self.name),
-            line => anyhow!("{} said {line:?}", self.name),
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // It has reported, or it is not wanted any more.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

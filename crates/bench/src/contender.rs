@@ -9,6 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
 
+use crate::receiver::Receiver;
 use cosched_rules::presets::{self, arguments};
 
 /// The scheduler of the kernel itself.
@@ -23,6 +24,21 @@ const NO_PREEMPTION: &str = "+wakeup_preemption=0";
 
 /// Stands for every preset.
 const ALL_PRESETS: &str = "presets";
+
+/// Stands for the ten strategies of Zhang, which has no gates.
+const ALL_STRATEGIES: &str = "strategies";
+const STRATEGIES: [&str; 10] = [
+    "local",
+    "sb",
+    "sy",
+    "dcs+gate=always",
+    "dcs-sb+gate=always",
+    "dcs-sy+gate=always",
+    "pb+gate=always",
+    "pb-sb+gate=always",
+    "pb-sy+gate=always",
+    "gang",
+];
 
 const PEER: &str = "peer:";
 
@@ -47,6 +63,16 @@ impl Contender {
 
     pub fn is_gang(&self) -> bool {
         matches!(self, Contender::Preset(name) if arguments(name).0 == GANG)
+    }
+
+    /// How jobs wait under it that have a message library of its own kind (Zhang 2.4): they spin, unless its receives
+    /// leave the CPU.
+    pub fn receiver(&self) -> Receiver {
+        let wait = match self {
+            Contender::Preset(name) => presets::changed(name).ok().and_then(|policy| policy.choices.text("wait")),
+            _ => None,
+        };
+        if wait.as_deref() == Some("spin-block") { Receiver::Block } else { Receiver::Spin }
     }
 
     /// Does it have the nodes of a job agree, more or less, on when it runs? That takes it a while, and how their turns
@@ -112,7 +138,7 @@ fn parse_peer(text: &str) -> Result<Contender> {
     if name.is_empty() || !name.chars().all(is_plain) || command.is_empty() {
         return Err(form());
     }
-    if name == EEVDF || name == ALL_PRESETS || presets::find(name).is_ok() {
+    if [EEVDF, ALL_PRESETS, ALL_STRATEGIES].contains(&name) || presets::find(name).is_ok() {
         bail!("a peer cannot be called '{name}', which means something else here: give it another name");
     }
 
@@ -144,6 +170,7 @@ impl FromStr for Contenders {
         for item in text.split(',') {
             match item {
                 ALL_PRESETS => all.extend(presets::all().keys().cloned().map(Contender::Preset)),
+                ALL_STRATEGIES => all.extend(STRATEGIES.map(|name| Contender::Preset(name.into()))),
                 _ => all.push(item.parse()?),
             }
         }
@@ -200,6 +227,17 @@ mod tests {
     }
 
     #[test]
+    fn strategies_are_those_of_zhang() {
+        let Contenders(all) = "strategies,dcs-sb".parse().unwrap();
+        assert_eq!(all.len(), 11, "with the gate of the preset it is another one");
+        for strategy in &all {
+            assert_eq!(strategy.to_string().parse::<Contender>().unwrap(), *strategy, "the loader takes it");
+        }
+        let receivers = ["local", "dcs-sy", "dcs-sb", "gang"].map(|name| name.parse::<Contender>().unwrap().receiver());
+        assert_eq!(receivers, [Receiver::Spin, Receiver::Spin, Receiver::Block, Receiver::Spin]);
+    }
+
+    #[test]
     fn refuses_what_the_loader_would() {
         assert!(error("eevdf,nonsense").contains("unknown policy 'nonsense' (known: "));
         assert!(error("--json").contains("unknown policy '--json'"));
@@ -224,6 +262,7 @@ mod tests {
         }
         assert!(error("peer:dcs=/bin/true").contains("'dcs'"));
         assert!(error("peer:eevdf=/bin/true").contains("'eevdf'"));
+        assert!(error("peer:strategies=/bin/true").contains("'strategies'"));
     }
 
     #[test]

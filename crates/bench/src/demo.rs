@@ -15,7 +15,7 @@ use crate::experiment::Experiment;
 use crate::length::parse_length;
 use crate::machine;
 use crate::plan::{Alone, Repeats, plan};
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, parse_of_token};
 use crate::scenario::Scenario;
 use crate::summary::Jobs;
 use crate::testbed::{PORT, Testbed};
@@ -35,8 +35,8 @@ pub struct DemoArgs {
     #[arg(long, value_enum, default_value = "one")]
     testbed: Kind,
 
-    /// How the job waits for its messages.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "spin,block")]
+    /// How the job waits for its messages: spin, block, twophase.
+    #[arg(long, value_parser = parse_of_token, value_delimiter = ',', default_value = "spin,block")]
     receivers: Vec<Receiver>,
 
     /// Measurements of each kind [default: 15, and 8 under schedulers that have the nodes agree, since these differ

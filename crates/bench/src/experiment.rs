@@ -95,7 +95,7 @@ impl Experiment<'_> {
             commands: vec![std::env::args().collect::<Vec<_>>().join(" ")],
             testbed: self.testbed.to_string(),
             nodes: self.testbed.nodes(),
-            time: if time.is_virtual { "virtual" } else { "real" },
+            time: time.name(),
             switch_price_ns: time.switch_price_ns,
             ipi_price_ns: time.ipi_price_ns,
             clocksource: machine::clocksource(),
@@ -133,7 +133,7 @@ impl Experiment<'_> {
 }
 
 /// Not after half an hour of measurements.
-fn check_writable(file: &Path) -> Result<()> {
+pub fn check_writable(file: &Path) -> Result<()> {
     let parent =
         file.parent().filter(|parent| *parent != Path::new("")).map_or_else(|| PathBuf::from("."), PathBuf::from);
     if file.is_dir() || file.file_name().is_none() || !parent.is_dir() {
@@ -188,9 +188,10 @@ fn again(doubtful: Vec<usize>, runs: usize) -> Vec<usize> {
     doubtful.into_iter().take(runs.div_ceil(4)).collect()
 }
 
-/// How many runs the medians of the rows with competitors are of: "15", or "8 or 15".
+/// How many runs the medians are of, but for those of runs alone: "15", or "8 or 15".
 fn numbers(rows: &[Row]) -> String {
-    let all: BTreeSet<usize> = rows.iter().filter(|row| row.competitors > 0).map(|row| row.runs.len()).collect();
+    let is_alone = |row: &&Row| row.competitors == 0 && row.which.as_ref().is_none_or(|which| which.jobs == 1);
+    let all: BTreeSet<usize> = rows.iter().filter(|row| !is_alone(row)).map(|row| row.runs.len()).collect();
     all.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ")
 }
 

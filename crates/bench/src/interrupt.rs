@@ -45,6 +45,12 @@ pub fn wait_readable(fds: &[BorrowedFd], deadline: Instant) -> Result<bool> {
     }
 }
 
+/// Whether `fd` is readable or at its end now.
+pub fn is_readable(fd: BorrowedFd) -> Result<bool> {
+    let n = poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO).context("cannot look")?;
+    Ok(n > 0)
+}
+
 /// Whether a signal has come.
 pub fn happened() -> bool {
     wait_readable(&[], Instant::now()).is_err()

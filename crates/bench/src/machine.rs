@@ -10,10 +10,14 @@ use nix::unistd::Pid;
 
 /// Keeps this process on `cpu`.
 pub fn pin(cpu: Option<usize>) -> Result<()> {
-    let Some(cpu) = cpu else { return Ok(()) };
+    cpu.map_or(Ok(()), |cpu| pin_process(0, cpu))
+}
+
+/// Keeps another one there; 0 is this one.
+pub fn pin_process(pid: u32, cpu: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu).with_context(|| format!("there can be no CPU {cpu}"))?;
-    sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("cannot run on CPU {cpu}"))
+    sched_setaffinity(Pid::from_raw(pid as i32), &set).with_context(|| format!("cannot run on CPU {cpu}"))
 }
 
 /// Makes this process run as soon as it wakes up, whatever competes, but not its children. What leads an
@@ -57,6 +61,12 @@ pub struct Time {
     pub switch_price_ns: u64,
     /// What an interrupt from another CPU takes, besides its instructions.
     pub ipi_price_ns: u64,
+}
+
+impl Time {
+    pub fn name(self) -> &'static str {
+        if self.is_virtual { "virtual" } else { "real" }
+    }
 }
 
 /// The kernel's release.

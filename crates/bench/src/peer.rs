@@ -15,16 +15,14 @@ use crate::interval::{Phase, phase, thread_cpu_ns};
 use crate::receiver::Receiver;
 
 /// The thesis's and Zhang's token is small; 128 bytes are a message with a header of a library.
-const MESSAGE: usize = 128;
+pub const MESSAGE: usize = 128;
 
-/// For how long a two-phase receive polls before it blocks: the thesis's choice (5.3.1).
-const POLLED: Duration = Duration::from_micros(1600);
 /// Polls whose length is taken (thesis 4.2.3): the clock is not read between them.
 const SAMPLE: u64 = 200;
 const SAMPLES: usize = 5;
 
 /// For a peer that has not started yet.
-const MEETING: Duration = Duration::from_secs(20);
+pub const MEETING: Duration = Duration::from_secs(20);
 
 /// The other side of the connection. What ends a transfer, and is no error, is the end of this thread's
 /// time or of the peer's.
@@ -63,11 +61,7 @@ impl Peer {
 
     fn new(stream: TcpStream, receiver: Receiver) -> Result<Peer> {
         stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
-        let polls = match receiver {
-            Receiver::Spin => u64::MAX,
-            Receiver::Block => 0,
-            Receiver::Twophase => polls_within(&stream, POLLED),
-        };
+        let polls = receiver.polls(|length| polls_within(&stream, length));
         Ok(Peer { stream, polls, message: [0; MESSAGE] })
     }
 
@@ -97,13 +91,13 @@ impl Peer {
     }
 }
 
-/// How many polls of a stream from which nothing comes yet take so much CPU time, by the fastest of some samples: a
+/// How many polls of a socket from which nothing comes yet take so much CPU time, by the fastest of some samples: a
 /// hypervisor's pause counts as CPU time.
-fn polls_within(stream: &TcpStream, length: Duration) -> u64 {
+pub fn polls_within(socket: &impl AsRawFd, length: Duration) -> u64 {
     let sample_ns = || {
         let before_ns = thread_cpu_ns();
         for _ in 0..SAMPLE {
-            let _ = recv(stream.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_PEEK);
+            let _ = recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_PEEK);
         }
         thread_cpu_ns() - before_ns
     };

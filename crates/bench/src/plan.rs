@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn is_alone(step: &Step) -> bool {
-        step.scenario.competitors == 0
+        step.scenario.is_alone()
     }
 
     fn is(step: &Step, scenario: &str, scheduler: &str) -> bool {

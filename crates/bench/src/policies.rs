@@ -12,10 +12,11 @@ use crate::experiment::Experiment;
 use crate::length::parse_length;
 use crate::machine;
 use crate::plan::{Alone, Repeats, Step, plan};
-use crate::scenario::Scenarios;
+use crate::scenario::{Scenarios, Shape};
 use crate::summary::Jobs;
 use crate::testbed::Testbed;
 use crate::wire::{Wire, parse_percent};
+use cosched_rules::report;
 
 /// Compare policies: the demo's job on the CPUs 0 and 1 of this machine, in several scenarios.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,15 +24,16 @@ pub struct PoliciesArgs {
     /// What runs: spin-4 is a job of spinning receivers with 4 competitors on each node, block-2x3 two jobs
     /// of blocking ones with 3. After that -200us is computing so long for each message, -mixed 0, 200, 1000
     /// and 5000 us in turn, by job, and -t3 three threads on each node, with a token each. With -barrier after that a
-    /// job is on all nodes: its process on CPU 0 sends to all others, which compute, and waits for them. With -io the
+    /// job is on all nodes: its process on CPU 0 sends to all others, which compute, and waits for them. With -bulk,
+    /// -news, -transpose or -random it is one of `bench spmd` on all nodes, and -v150 is its imbalance. With -io the
     /// first competitor of each node sleeps 5 ms after each 10 ms of computing, and with -nice1 all have nice level 1.
     #[arg(long, value_name = "NAME,...", default_value = "spin-4,block-4,spin-8,spin-2x2")]
     scenarios: Scenarios,
 
     /// Schedulers to compare: eevdf, which is the kernel's own, with or without another slice
     /// (eevdf+slice_us=20000), also with wake-ups that preempt nothing (eevdf+wakeup_preemption=0), presets, with
-    /// or without changes (dcs+h_ms=-20), 'presets' for all of them, and other sched_ext schedulers
-    /// (peer:NAME=/path/to/binary, and its arguments after spaces).
+    /// or without changes (dcs+h_ms=-20), 'presets' for all of them, 'strategies' for the ten of Zhang, without gates,
+    /// and other sched_ext schedulers (peer:NAME=/path/to/binary, and its arguments after spaces).
     #[arg(long, value_name = "NAME,...", default_value = "eevdf,presets")]
     schedulers: Contenders,
 
@@ -84,6 +86,11 @@ pub fn run(args: &PoliciesArgs) -> Result<ExitCode> {
     let repeats = usize::from(args.repeats);
     let seeds = u64::from(args.seed)..u64::from(args.seed) + u64::from(args.repeats);
     let alone = if args.without_alone { Alone::Never } else { Alone::FirstAndLast };
+    let loses = args.loss_percent.is_some_and(|percent| percent > 0.0);
+    if let Some(scenario) = args.scenarios.0.iter().find(|it| loses && matches!(it.shape, Shape::Spmd { .. })) {
+        let why = "its messages are datagrams, and a wire that loses one has it stand still";
+        return Err(report::usage(format!("{scenario} takes no --loss-percent: {why} (leave it out)")));
+    }
     let turns = Repeats::new(seeds, machine::time().is_virtual);
     let steps = plan(&args.scenarios.0, &args.schedulers.0, alone, turns, args.seconds);
     if args.dry_run {

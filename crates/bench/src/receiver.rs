@@ -2,8 +2,13 @@
 //! How the processes of a job wait.
 
 use std::fmt;
+use std::time::Duration;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+
+/// For how long a two-phase receive polls before it blocks: the thesis's choice (5.3.1).
+const POLLED: Duration = Duration::from_micros(1600);
 
 /// How a process of the job waits for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
@@ -15,6 +20,28 @@ pub enum Receiver {
     Block,
     /// Receives without waiting for 1.6 ms, then blocks (thesis 5.3.1).
     Twophase,
+    /// Receives without waiting for as long as a program does that knows its imbalance, then blocks (Dusseau 6.1).
+    Oracle,
+}
+
+/// How a process waits for a token, which has no imbalance to know of.
+pub fn parse_of_token(text: &str) -> Result<Receiver, String> {
+    Receiver::from_str(text, false).ok().filter(|receiver| *receiver != Receiver::Oracle).ok_or_else(|| {
+        let known = [Receiver::Spin, Receiver::Block, Receiver::Twophase].map(|receiver| receiver.to_string());
+        format!("one of {} is wanted", known.join(", "))
+    })
+}
+
+impl Receiver {
+    /// After how many polls in vain a receive blocks, if `within` says how many take so long. An oracle's depends on
+    /// what is waited for.
+    pub fn polls(self, within: impl Fn(Duration) -> u64) -> u64 {
+        match self {
+            Receiver::Spin => u64::MAX,
+            Receiver::Block | Receiver::Oracle => 0,
+            Receiver::Twophase => within(POLLED),
+        }
+    }
 }
 
 impl fmt::Display for Receiver {
@@ -23,6 +50,7 @@ impl fmt::Display for Receiver {
             Receiver::Spin => "spin",
             Receiver::Block => "block",
             Receiver::Twophase => "twophase",
+            Receiver::Oracle => "oracle",
         })
     }
 }
@@ -33,7 +61,7 @@ mod tests {
 
     #[test]
     fn receiver_has_one_name_everywhere() {
-        for receiver in [Receiver::Spin, Receiver::Block, Receiver::Twophase] {
+        for receiver in [Receiver::Spin, Receiver::Block, Receiver::Twophase, Receiver::Oracle] {
             assert_eq!(serde_json::to_string(&receiver).unwrap(), format!("\"{receiver}\""));
         }
     }

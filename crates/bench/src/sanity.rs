@@ -76,15 +76,14 @@ pub fn doubtful(runs: &[Run], tolerance: Tolerance) -> Vec<usize> {
             places.push(place)
         }
     };
-    for run in runs.iter().filter(|run| run.step.scenario.competitors == 0) {
+    for run in runs.iter().filter(|run| run.step.scenario.is_alone()) {
         let alone = Scenario { awake: false, ..run.step.scenario };
         let moved = runs_alone(runs, alone).into_iter().filter(|(_, _, spread)| spread.range_ratio() > tolerance.0);
         moved.flat_map(|(_, places, _)| places).for_each(&mut add);
     }
     let is_disturbed = disturbed(runs);
     for (place, run) in runs.iter().enumerate() {
-        let is_alone = run.step.scenario.competitors == 0;
-        if is_disturbed[place] || (!is_alone && is_too_efficient(runs, run, tolerance)) {
+        if is_disturbed[place] || (!run.step.scenario.is_alone() && is_too_efficient(runs, run, tolerance)) {
             add(place);
         }
     }
@@ -126,6 +125,12 @@ mod tests {
         assert_eq!(doubt, "spin-0 under eevdf made 7000 to 8000 round trips per CPU second");
         assert_eq!(doubtful(&runs, virtual_time), [0, 2]);
         assert!(doubtful(&runs, real_time).is_empty());
+    }
+
+    #[test]
+    fn jobs_beside_each_other_are_no_baseline() {
+        let several = |rate: f64| run("spin-3x0", "local", &[(rate, 100.0 * rate), (rate, rate), (rate, rate)]);
+        assert!(doubtful(&[several(10.0), several(40.0)], Tolerance::of(true)).is_empty());
     }
 
     #[test]

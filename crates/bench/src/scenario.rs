@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::pattern::Pattern;
 use crate::receiver::Receiver;
 
 /// More would not all be ready before the first gives up waiting for its peer.
@@ -23,6 +24,7 @@ pub const IDLER: &str = "idler";
 /// What one process of a job can have.
 pub const COMPUTE_US: RangeInclusive<u32> = 0..=100_000;
 pub const THREADS: RangeInclusive<usize> = 1..=64;
+pub const IMBALANCE: RangeInclusive<u16> = 0..=200;
 
 /// The grains of a mixed load, by job, from one that only communicates to one that hardly does.
 const MIXED_US: [u32; 4] = [0, 200, 1000, 5000];
@@ -39,9 +41,7 @@ pub struct Scenario {
     pub grain: Grain,
     /// Of each process of a job.
     pub threads: usize,
-    /// A job is on all nodes, not on a pair of them: its first process sends to all others, and waits for them all
-    /// (thesis 5.2.2).
-    pub barrier: bool,
+    pub shape: Shape,
     /// The first competitor on each node sleeps now and then, as a program does that reads files (thesis 5.2.3).
     pub io: bool,
     /// Of the competitors. A job that is to go before them has less, and only the difference counts (thesis 5.4.2).
@@ -49,6 +49,19 @@ pub struct Scenario {
     /// A process of the idle class keeps each CPU awake: to wake a CPU costs the job's messages more than to wake a
     /// task on a busy one. Only where there are no competitors, and no name on the command line means it.
     pub awake: bool,
+}
+
+/// On which nodes a job is, and what its processes do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// On a pair of nodes: passes a token.
+    Pair,
+    /// On all nodes: its first process sends to all others, and waits for them all (thesis 5.2.2).
+    Barrier,
+    /// On all nodes (Dusseau 3.1). The imbalance is by how many per cent of its grain the longest work before a barrier
+    /// is longer than the shortest.
+    Spmd { pattern: Pattern, imbalance: u16 },
 }
 
 /// How much a job computes for each message.
@@ -64,14 +77,13 @@ pub enum Grain {
 impl Scenario {
     /// One job whose processes do nothing but pass one token, beside competitors.
     pub const fn one_job(receiver: Receiver, competitors: usize) -> Scenario {
-        let grain = Grain::Uniform(0);
-        let (io, barrier, awake) = (false, false, false);
-        Scenario { receiver, jobs: 1, competitors, grain, threads: 1, barrier, io, nice: 0, awake }
+        let (grain, shape) = (Grain::Uniform(0), Shape::Pair);
+        Scenario { receiver, jobs: 1, competitors, grain, threads: 1, shape, io: false, nice: 0, awake: false }
     }
 
     /// On how many nodes of so many a job is.
     pub fn group(self, nodes: usize) -> usize {
-        if self.barrier { nodes } else { 2 }
+        if self.shape == Shape::Pair { 2 } else { nodes }
     }
 
     /// A job of this scenario with the nodes to itself, and with one thread on each: its efficiency is relative to
@@ -79,6 +91,11 @@ impl Scenario {
     pub fn alone(self, job: usize) -> Scenario {
         let grain = Grain::Uniform(self.compute_us(job));
         Scenario { jobs: 1, competitors: 0, io: false, nice: 0, threads: 1, grain, ..self }
+    }
+
+    /// A job has the nodes to itself.
+    pub fn is_alone(self) -> bool {
+        self.jobs == 1 && self.competitors == 0
     }
 
     /// Is this a baseline of the job `alone`? Whether the CPUs are kept awake makes no difference. If the job computes,
@@ -114,6 +131,14 @@ impl Scenario {
     }
 }
 
+/// The rows of a gang scheduler: how many there are, and which each cgroup has, by name. A * at the end of a name
+/// stands for any rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    pub number: usize,
+    pub of_each: Vec<(String, usize)>,
+}
+
 /// A scenario on one group of nodes or several, of which each has its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
@@ -122,23 +147,20 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// How many rows a gang scheduler needs: nothing that runs on one node shares a row.
-    pub fn rows(self) -> usize {
-        self.scenario.jobs + self.scenario.competitors
-    }
-
-    /// The row of each worker, by name.
-    pub fn row_of_each(self) -> impl Iterator<Item = (String, usize)> {
-        let of_group = move |group| self.scenario.workers(group).enumerate().map(|(row, name)| (name, row));
-        let seen = self.scenario.jobs;
+    /// Nothing that runs on one node shares a row.
+    pub fn rows(self) -> Rows {
+        let Scenario { jobs, competitors, .. } = self.scenario;
+        let of_group = |group| self.scenario.workers(group).enumerate().map(|(row, name)| (name, row));
         // The hogs of all groups have the same names.
-        (0..self.groups).flat_map(move |group| of_group(group).filter(move |(_, row)| group == 0 || *row < seen))
+        let of_each =
+            (0..self.groups).flat_map(|group| of_group(group).filter(move |(_, row)| group == 0 || *row < jobs));
+        Rows { number: jobs + competitors, of_each: of_each.collect() }
     }
 }
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Scenario { receiver, jobs, competitors, grain, threads, barrier, io, nice, awake } = self;
+        let Scenario { receiver, jobs, competitors, grain, threads, shape, io, nice, awake } = self;
         let load = if *jobs == 1 { competitors.to_string() } else { format!("{jobs}x{competitors}") };
         let grain = match grain {
             Grain::Uniform(0) => String::new(),
@@ -146,11 +168,16 @@ impl fmt::Display for Scenario {
             Grain::Mixed => "-mixed".into(),
         };
         let threads = if *threads == 1 { String::new() } else { format!("-t{threads}") };
-        let barrier = if *barrier { "-barrier" } else { "" };
+        let shape = match shape {
+            Shape::Pair => String::new(),
+            Shape::Barrier => "-barrier".into(),
+            Shape::Spmd { pattern, imbalance: 0 } => format!("-{pattern}"),
+            Shape::Spmd { pattern, imbalance } => format!("-{pattern}-v{imbalance}"),
+        };
         let io = if *io { "-io" } else { "" };
         let nice = if *nice == 0 { String::new() } else { format!("-nice{nice}") };
         let awake = if *awake { "-awake" } else { "" };
-        f.pad(&format!("{receiver}-{load}{grain}{threads}{barrier}{io}{nice}{awake}"))
+        f.pad(&format!("{receiver}-{load}{grain}{threads}{shape}{io}{nice}{awake}"))
     }
 }
 
@@ -163,12 +190,15 @@ impl FromStr for Scenario {
             None => bail!(
                 "'{text}' is no scenario: RECEIVER-COMPETITORS or RECEIVER-JOBSxCOMPETITORS is wanted, and after it \
                  -mixed or -COMPUTEus, -tTHREADS, -barrier, -io and -niceN if need be, such as spin-4, block-2x4 or \
-                 spin-2x2-mixed-t3 (spin, block or twophase; {} jobs, {} competitors, {} us, {} threads, nice {})",
+                 spin-2x2-mixed-t3 (spin, block, twophase or oracle; {} jobs, {} competitors, {} us, {} threads, nice \
+                 {}). A job that computes may be -bulk, -news, -transpose or -random, with -vIMBALANCE ({} %), and \
+                 has no threads then",
                 from_to(JOBS),
                 from_to(COMPETITORS),
                 from_to(COMPUTE_US),
                 from_to(THREADS),
-                from_to(NICE)
+                from_to(NICE),
+                from_to(IMBALANCE)
             ),
         }
     }
@@ -178,7 +208,8 @@ fn from_to<T: fmt::Display>(range: RangeInclusive<T>) -> String {
     format!("{} to {}", range.start(), range.end())
 }
 
-/// One load has one name: a job that is the only one is not mixed with any, and what competitors do needs some.
+/// One load has one name: a job that is the only one is not mixed with any, and what competitors do needs some. The
+/// jobs that [`Shape::Spmd`] stands for have one thread, and a grain.
 fn parse(text: &str) -> Option<Scenario> {
     let mut parts = text.split('-');
     let receiver = Receiver::from_str(parts.next()?, false).ok()?;
@@ -186,15 +217,19 @@ fn parse(text: &str) -> Option<Scenario> {
     let (jobs, competitors) = load.split_once('x').unwrap_or(("1", load));
     let (jobs, competitors) = (number(jobs, JOBS)?, number(competitors, COMPETITORS)?);
 
-    let (mut grain, mut threads, mut barrier, mut io, mut nice) = (None, None, None, None, None);
+    let (mut grain, mut threads, mut shape, mut imbalance) = (None, None, None, None);
+    let (mut io, mut nice) = (None, None);
     for part in parts {
-        let is_new = match (part.strip_suffix("us"), part.strip_prefix('t')) {
+        let pattern = Pattern::ENDLESS.into_iter().find(|pattern| pattern.to_string() == part);
+        let is_new = match (pattern, part.strip_suffix("us"), part.split_at_checked(1)) {
+            (Some(pattern), ..) => shape.replace(Shape::Spmd { pattern, imbalance: 0 }).is_none(),
             _ if part == "mixed" => grain.replace(Grain::Mixed).is_none(),
-            _ if part == "barrier" => barrier.replace(true).is_none(),
+            _ if part == "barrier" => shape.replace(Shape::Barrier).is_none(),
             _ if part == "io" => io.replace(true).is_none(),
             _ if part.starts_with("nice") => nice.replace(number(&part[4..], NICE)?).is_none(),
-            (Some(us), _) => grain.replace(Grain::Uniform(number(us, COMPUTE_US)?)).is_none(),
-            (_, Some(n)) => threads.replace(number(n, THREADS)?).is_none(),
+            (_, Some(us), _) => grain.replace(Grain::Uniform(number(us, COMPUTE_US)?)).is_none(),
+            (_, _, Some(("t", n))) => threads.replace(number(n, THREADS)?).is_none(),
+            (_, _, Some(("v", percent))) => imbalance.replace(number(percent, IMBALANCE)?).is_none(),
             _ => false,
         };
         if !is_new {
@@ -203,8 +238,15 @@ fn parse(text: &str) -> Option<Scenario> {
     }
     let (grain, threads) = (grain.unwrap_or(Grain::Uniform(0)), threads.unwrap_or(1));
     let (io, nice) = (io.is_some() && competitors > 0, nice.filter(|_| competitors > 0).unwrap_or(0));
-    let barrier = barrier.is_some();
-    let scenario = Scenario { receiver, jobs, competitors, grain, threads, barrier, io, nice, awake: false };
+    let shape = shape.unwrap_or(Shape::Pair);
+    let shape = match (shape, imbalance) {
+        (Shape::Spmd { .. }, _) if threads > 1 || matches!(grain, Grain::Uniform(0) | Grain::Mixed) => return None,
+        (Shape::Pair | Shape::Barrier, _) if receiver == Receiver::Oracle => return None,
+        (Shape::Spmd { pattern, .. }, imbalance) => Shape::Spmd { pattern, imbalance: imbalance.unwrap_or(0) },
+        (_, Some(_)) => return None,
+        (other, None) => other,
+    };
+    let scenario = Scenario { receiver, jobs, competitors, grain, threads, shape, io, nice, awake: false };
     Some(if jobs == 1 { Scenario { grain: Grain::Uniform(scenario.compute_us(0)), ..scenario } } else { scenario })
 }
 
@@ -242,6 +284,8 @@ mod tests {
     fn a_name_says_what_runs() {
         let scenario = |receiver, jobs, competitors| Scenario { jobs, ..Scenario::one_job(receiver, competitors) };
         let (two, four) = (scenario(Receiver::Spin, 2, 2), scenario(Receiver::Block, 4, 0));
+        let three = scenario(Receiver::Block, 3, 0);
+        let news = Shape::Spmd { pattern: Pattern::News, imbalance: 150 };
         for (text, wanted) in [
             ("spin-4", scenario(Receiver::Spin, 1, 4)),
             ("block-0", scenario(Receiver::Block, 1, 0)),
@@ -254,8 +298,9 @@ mod tests {
             ("block-4x0-mixed-t2", Scenario { grain: Grain::Mixed, threads: 2, ..four }),
             (
                 "spin-4-50us-barrier",
-                Scenario { grain: Grain::Uniform(50), barrier: true, ..scenario(Receiver::Spin, 1, 4) },
+                Scenario { grain: Grain::Uniform(50), shape: Shape::Barrier, ..scenario(Receiver::Spin, 1, 4) },
             ),
+            ("block-3x0-1000us-news-v150", Scenario { grain: Grain::Uniform(1000), shape: news, ..three }),
             ("spin-2-io", Scenario { io: true, ..scenario(Receiver::Spin, 1, 2) }),
             ("twophase-8-nice1", Scenario { nice: 1, ..scenario(Receiver::Twophase, 1, 8) }),
             ("block-4x0-100000us-t2", Scenario { grain: Grain::Uniform(100_000), threads: 2, ..four }),
@@ -280,6 +325,7 @@ mod tests {
             ("spin-2-nice5-io-barrier", "spin-2-barrier-io-nice5"),
             ("spin-0-io-nice5", "spin-0"),
             ("spin-4-nice0", "spin-4"),
+            ("spin-4-v0-bulk-100us", "spin-4-100us-bulk"),
         ] {
             assert_eq!(text.parse::<Scenario>().unwrap().to_string(), name);
         }
@@ -311,7 +357,9 @@ mod tests {
         let rest = ["2x", "4-", "4-t", "4-t0", "4-t65", "4-t+2", "4-us", "4-100001us", "2x2-mixed-mixed", "4-t2-t2"];
         let more = ["4-barrier-barrier", "2x2-mixed-5us", "4-fast", "4-T2", "4-mixed-", "4-t2us"];
         let others = ["4-nice", "4-nice20", "4-nice-1", "4-nice1-nice1", "4-io-io"];
-        let rest = rest.iter().chain(&more).chain(&others).map(|rest| format!("spin-{rest}"));
+        let line = ["4-5us-line"];
+        let spmd = ["4-bulk", "4-100us-v50", "4-barrier-v5", "4-5us-news-t2", "4-5us-news-bulk", "4-5us-bulk-v201"];
+        let rest = rest.iter().chain(&more).chain(&others).chain(&spmd).chain(&line).map(|rest| format!("spin-{rest}"));
         for bad in load.map(String::from).into_iter().chain(rest) {
             let error = bad.parse::<Scenario>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("'{bad}' is no scenario")) && error.contains("spin-4"), "{error}");

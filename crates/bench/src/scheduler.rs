@@ -15,7 +15,7 @@ use super::{child, interrupt};
 use crate::cgroup::Cgroup;
 use crate::contender::{Contender, GANG};
 use crate::protocol::Rules;
-use crate::scenario::Layout;
+use crate::scenario::Rows;
 use cosched_rules::presets::{arguments, changed};
 
 /// For loading, which takes some seconds in an emulated machine.
@@ -37,8 +37,8 @@ pub struct Scheduler {
 struct Loader {
     /// What messages call it.
     name: String,
-    /// It is this program, so its policy can be changed, and the rows of a gang are for this.
-    layout: Option<Layout>,
+    /// It is this program, so its policy can be changed, and these are the rows of a gang.
+    rows: Option<Rows>,
     child: Child,
     /// What it says on stderr, in memory: it is read only if something goes wrong.
     log: File,
@@ -47,8 +47,8 @@ struct Loader {
 }
 
 impl Scheduler {
-    /// Makes `contender` the node's scheduler, where `layout` runs next, and says which rules it has.
-    pub fn switch(&mut self, contender: &Contender, layout: Layout) -> Result<Rules> {
+    /// Makes `contender` the node's scheduler, with these rows if it has rows, and says which rules it has.
+    pub fn switch(&mut self, contender: &Contender, rows: Rows) -> Result<Rules> {
         self.ours = true;
         self.changes.clear();
         match contender {
@@ -62,7 +62,7 @@ impl Scheduler {
                     self.changes.push(Change::make("features", "NO_WAKEUP_PREEMPTION", "WAKEUP_PREEMPTION".into())?);
                 }
             }
-            Contender::Preset(name) => return self.switch_to_preset(name, layout),
+            Contender::Preset(name) => return self.switch_to_preset(name, rows),
             Contender::Peer { name, command } => {
                 self.unload()?;
                 self.loader = Some(Loader::start_peer(name, command)?);
@@ -77,14 +77,14 @@ impl Scheduler {
     }
 
     /// From preset to preset nothing is loaded again, unless jobs are to have other rows.
-    fn switch_to_preset(&mut self, name: &str, layout: Layout) -> Result<Rules> {
+    fn switch_to_preset(&mut self, name: &str, rows: Rows) -> Result<Rules> {
         let (preset, mut changes) = arguments(name);
         let has_rows = preset == GANG;
         if has_rows && !changes.iter().any(|change| change.starts_with("--rows=")) {
-            changes.push(format!("--rows={}", layout.rows()));
+            changes.push(format!("--rows={}", rows.number));
         }
-        let suits = |of: Layout| !has_rows || of.row_of_each().eq(layout.row_of_each());
-        if self.loader.as_ref().is_some_and(|loader| !loader.layout.is_some_and(suits)) {
+        let suits = |of: &Rows| !has_rows || of.of_each == rows.of_each;
+        if self.loader.as_ref().is_some_and(|loader| !loader.rows.as_ref().is_some_and(suits)) {
             self.unload()?;
         }
         if self.loader.is_some() {
@@ -93,7 +93,7 @@ impl Scheduler {
                 wait_until_hooks_rest()?;
             }
         } else {
-            self.loader = Some(Loader::start(preset, &changes, layout)?);
+            self.loader = Some(Loader::start(preset, &changes, rows)?);
         }
         let status = ask(&["status", "--json"])?;
         rules_of(&status).context("`status --json` does not say which gate and wait rule there are")
@@ -136,15 +136,14 @@ impl Drop for Change {
 }
 
 impl Loader {
-    /// Each job has a row, and so has each of the hogs.
-    fn start(preset: &str, changes: &[String], layout: Layout) -> Result<Loader> {
+    fn start(preset: &str, changes: &[String], rows: Rows) -> Result<Loader> {
         let args = ["run", "--policy", preset, "--job-by", "cgroup", "--metrics-listen", "none"];
         let mut command = child::command(args, Signal::SIGINT)?;
         command.args(changes);
-        for (name, row) in layout.row_of_each() {
-            command.args(["--gang-row", &format!("{}={row}", Cgroup::job(&name))]);
+        for (name, row) in &rows.of_each {
+            command.args(["--gang-row", &format!("{}={row}", Cgroup::job(name))]);
         }
-        let mut loader = Loader::spawn("the loader".into(), Some(layout), command)?;
+        let mut loader = Loader::spawn("the loader".into(), Some(rows), command)?;
         wait_for_state("enabled", || loader.check_alive())?;
         loader.wait_for_answers()?;
         loader.enable_seq = enable_seq();
@@ -170,7 +169,7 @@ impl Loader {
         Ok(peer)
     }
 
-    fn spawn(name: String, layout: Option<Layout>, mut command: Command) -> Result<Loader> {
+    fn spawn(name: String, rows: Option<Rows>, mut command: Command) -> Result<Loader> {
         let log = File::from(memfd_create(c"loader", MFdFlags::MFD_CLOEXEC).context("cannot create a log")?);
         let child = command
             .stdin(Stdio::null())
@@ -178,7 +177,7 @@ impl Loader {
             .stderr(log.try_clone()?)
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
-        Ok(Loader { name, layout, child, log, enable_seq: String::new() })
+        Ok(Loader { name, rows, child, log, enable_seq: String::new() })
     }
 
     /// The control socket may come after the scheduler.

@@ -48,14 +48,14 @@ pub fn totals_table(totals: &[Total]) -> Table {
     table
 }
 
-fn empty_table() -> Table {
+pub fn empty_table() -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_BORDERS_ONLY_CONDENSED);
     table
 }
 
 /// From this column on.
-fn right_align(table: &mut Table, from: usize) {
+pub fn right_align(table: &mut Table, from: usize) {
     for column in table.column_iter_mut().skip(from) {
         column.set_cell_alignment(CellAlignment::Right);
     }

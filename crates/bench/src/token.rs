@@ -16,20 +16,21 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::interval::{Bounds, Interval, Phase, monotonic_ns, phase};
 use crate::machine;
 use crate::peer::Peer;
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, parse_of_token};
 use crate::record::Record;
 use crate::scenario::{COMPUTE_US, THREADS};
 use crate::work::Work;
 use crate::worker::{Begin, Report, Timing};
 
-/// Pass a token between two processes, or between one and several, and measure its round trips.
+/// Pass a token between two processes, or one between one and each of several, and measure round trips. One is over
+/// when all have come back.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TokenArgs {
     #[command(flatten)]
     side: Side,
 
-    /// How to wait for a message.
-    #[arg(long, value_enum, default_value = "spin")]
+    /// How to wait for a message: spin, block, twophase.
+    #[arg(long, value_parser = parse_of_token, default_value = "spin")]
     receiver: Receiver,
 
     /// Microseconds of CPU work between receiving and sending, in a loop that is calibrated at the start.
@@ -53,12 +54,11 @@ pub struct TokenArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Side {
-    /// Wait for the token here; port 0 takes a free one.
+    /// Wait here for the side that connects; port 0 takes a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
 
-    /// Start the token, towards this address; or one towards each of several, a round trip being over when all have
-    /// come back.
+    /// Begin with the process at this address, or with those at several.
     #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',')]
     connect: Vec<SocketAddr>,
 }

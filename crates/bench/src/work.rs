@@ -51,6 +51,12 @@ impl Work {
         (self.rounds / rounds).max(1)
     }
 
+    /// What takes `part` of the time, if this takes `whole`.
+    pub fn part(self, part: Duration, whole: Duration) -> Work {
+        let rounds = u128::from(self.rounds) * part.as_nanos() / whole.as_nanos().max(1);
+        Work { rounds: rounds as u64 }
+    }
+
     pub fn run(self) {
         compute(self.rounds);
     }
@@ -72,6 +78,7 @@ mod tests {
         assert_eq!(Work::of(us(200), 100_000).rounds, 2 * SAMPLE_ROUNDS);
         assert_eq!(Work::of(us(50), 100_000).rounds, SAMPLE_ROUNDS / 2);
         assert_eq!(Work::of(us(0), 100_000).rounds, 0);
+        assert_eq!(Work::of(us(100), 100_000).part(us(25), us(100)).rounds, SAMPLE_ROUNDS / 4);
         assert_eq!(
             [1, SAMPLE_ROUNDS, u64::MAX].map(|rounds| Work::of(us(200), 100_000).loops_of(rounds)),
             [1 << 16, 2, 1]

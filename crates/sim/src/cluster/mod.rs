@@ -9,7 +9,7 @@ mod arrivals;
 mod dispatch;
 mod gate;
 mod model;
-mod place;
+pub mod place;
 mod readings;
 mod steps;
 pub mod swf;
