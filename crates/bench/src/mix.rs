@@ -324,7 +324,7 @@ impl Setting<'_> {
         let (mut next, mut running) = (0, Vec::<Running>::new());
         loop {
             let now_s = begin.elapsed().as_secs_f64();
-            while let Some(place) = running.iter().position(|job| job.is_over) {
+            while let Some(place) = running.iter().position(|job| jobs[job.number].is_over()) {
                 let Running { number, places, .. } = running.swap_remove(place);
                 slots.give(&places);
                 times[number].done_s = Some(now_s);
@@ -341,12 +341,12 @@ impl Setting<'_> {
                 let cgroup = parent.as_ref().map(|parent| parent.child(&format!("row{row}-job{next}"))).transpose()?;
                 jobs[next].begin(&cpus, cgroup)?;
                 times[next].began_s = Some(now_s);
-                running.push(Running { number: next, places, left: cpus.len(), is_over: false });
+                running.push(Running { number: next, places });
                 next += 1;
             }
             // A job that has come and has no slots waits for the end of another.
             let to_come = times.get(next).filter(|job| job.arrived_s > now_s);
-            wait(&mut jobs, &mut running, to_come.map_or(over, |job| at(job.arrived_s)).min(over))?;
+            wait(&mut jobs, &running, to_come.map_or(over, |job| at(job.arrived_s)).min(over))?;
         }
         // What would have come later says nothing.
         times.retain(|job| job.arrived_s < self.args.limit_s.as_secs_f64());
@@ -387,13 +387,10 @@ struct Running {
     number: usize,
     /// The places of its slots.
     places: Vec<u32>,
-    /// Processes that have not reported.
-    left: usize,
-    is_over: bool,
 }
 
 /// Until something happens: a process reports, or it is `deadline`.
-fn wait(jobs: &mut [Job], running: &mut [Running], deadline: Instant) -> Result<()> {
+fn wait(jobs: &mut [Job], running: &[Running], deadline: Instant) -> Result<()> {
     let sources: Vec<_> =
         running.iter().flat_map(|job| &jobs[job.number].workers).filter_map(|worker| worker.waits()).collect();
     if !interrupt::wait_readable(&sources, deadline)? {
@@ -404,10 +401,8 @@ fn wait(jobs: &mut [Job], running: &mut [Running], deadline: Instant) -> Result<
             let Some(source) = worker.waits() else { continue };
             if interrupt::is_readable(source)? {
                 worker.report()?;
-                job.left -= 1;
             }
         }
-        job.is_over = job.left == 0;
     }
     Ok(())
 }
@@ -450,6 +445,11 @@ impl Job {
         self.cgroup = cgroup;
         let begin_ns = monotonic_ns();
         self.workers.iter_mut().try_for_each(|worker| worker.begin(Start { begin_ns, measure_ns: begin_ns }))
+    }
+
+    /// All of its processes have reported.
+    fn is_over(&self) -> bool {
+        self.workers.iter().all(|worker| worker.waits().is_none())
     }
 
     fn end(&mut self) {

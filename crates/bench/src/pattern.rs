@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use cosched_sim::jobs::neighbour;
 use serde::{Deserialize, Serialize};
 
 /// What a job of one process on each node does (`bench spmd`).
@@ -40,15 +41,11 @@ pub fn beside(rank: usize, number: usize) -> impl Iterator<Item = usize> {
     [rank.checked_sub(1), Some(rank + 1).filter(|next| *next < number)].into_iter().flatten()
 }
 
-/// North, east, west and south in a grid that has no edges and is as square as it can be. Where the grid is two wide, a
-/// process has the same neighbour on both sides; itself it does not read from.
+/// In the torus of `sim paper`. Where that is two wide, a process has the same neighbour on both sides; itself it does
+/// not read from.
 fn neighbours(rank: usize, number: usize) -> Vec<usize> {
-    let rows = (1..=number).filter(|rows| number.is_multiple_of(*rows) && rows * rows <= number).max().unwrap_or(1);
-    let columns = number / rows;
-    let (row, column) = (rank / columns, rank % columns);
-    let at = |down: usize, right: usize| (row + down) % rows * columns + (column + right) % columns;
-    let around = [at(rows - 1, 0), at(0, 1), at(0, columns - 1), at(1, 0)];
-    around.into_iter().filter(|peer| *peer != rank).collect()
+    let all = (0..4).map(|read| neighbour(rank as u32, number as u32, read) as usize);
+    all.filter(|peer| *peer != rank).collect()
 }
 
 impl fmt::Display for Pattern {

@@ -220,14 +220,7 @@ impl Process {
         let (started_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns());
         (0..iterations).try_for_each(|_| self.iterate())?;
         let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
-        let cpu_seconds = seconds(thread_cpu_ns() - cpu_ns);
-        Ok(Report {
-            seconds: seconds(monotonic_ns() - started_ns),
-            cpu_seconds,
-            tasks: 1,
-            round_trips: None,
-            loops: None,
-        })
+        Ok(Report::of_task(seconds(monotonic_ns() - started_ns), seconds(thread_cpu_ns() - cpu_ns)))
     }
 
     /// One phase of computing and one of communication; of the pattern random a computation and a read.

@@ -81,7 +81,11 @@ pub struct RoundTrips {
 impl Report {
     /// Of one task.
     pub fn of(interval: &Interval) -> Report {
-        let (seconds, cpu_seconds) = (interval.seconds(), interval.cpu_seconds());
+        Report::of_task(interval.seconds(), interval.cpu_seconds())
+    }
+
+    /// The same of these seconds.
+    pub fn of_task(seconds: f64, cpu_seconds: f64) -> Report {
         Report { seconds, cpu_seconds, tasks: 1, round_trips: None, loops: None }
     }
 

@@ -140,22 +140,7 @@ impl Program {
             Pattern::Continuous => return (rank + 1 + random.below(u64::from(n - 1)) as u32) % n,
             Pattern::Barrier | Pattern::News => {}
         }
-        let width = self.width();
-        let (row, column) = (rank / width, rank % width);
-        let height = n / width;
-        match read {
-            0 => (row + height - 1) % height * width + column,
-            1 => row * width + (column + 1) % width,
-            2 => row * width + (column + width - 1) % width,
-            _ => (row + 1) % height * width + column,
-        }
-    }
-
-    /// The longer side of the torus: the other is the largest divisor of P that is not above its root.
-    fn width(&self) -> u32 {
-        let n = self.processes;
-        let height = (1..=n.isqrt()).rev().find(|side| n.is_multiple_of(*side));
-        n / height.unwrap_or(1)
+        neighbour(rank, n, read)
     }
 
     /// How long an iteration takes when all processes run and messages take `latency_ns`, in the mean: the slowest of P
@@ -170,6 +155,21 @@ impl Program {
         }
         let phase = if reads > 0.0 { (reads + 1.0) * (self.gap_ns as f64 + round_trip) } else { 0.0 };
         self.granularity_ns as f64 + imbalance + round_trip + phase
+    }
+}
+
+/// North, east, west or south of the process `rank` in a torus of `n`, by the number of the read. The longer side of the
+/// torus is its width: the other is the largest divisor of `n` that is not above its root.
+#[inline]
+pub fn neighbour(rank: u32, n: u32, read: u32) -> u32 {
+    let height = (1..=n.isqrt()).rev().find(|side| n.is_multiple_of(*side)).unwrap_or(1);
+    let width = n / height;
+    let (row, column) = (rank / width, rank % width);
+    match read {
+        0 => (row + height - 1) % height * width + column,
+        1 => row * width + (column + 1) % width,
+        2 => row * width + (column + width - 1) % width,
+        _ => (row + 1) % height * width + column,
     }
 }
 
