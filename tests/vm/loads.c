@@ -14,8 +14,9 @@
 //   loads crowd N SECONDS         N processes that compute. Prints the longest that one of them did not run, ms
 //   loads rates N SECONDS         a process on each of the CPUs 1 to N computes for so long. Prints for each how far it has come
 //   loads threads N               N threads that compute, for ever. Says "ready" when all of them do
-//   loads exits N MIB             N processes, each with so much memory, are killed at once. Prints how long it takes until they
-//                                 are gone, and the longest that one which computes meanwhile did not run, ms
+//   loads exits N MIB             N processes that compute, each with so much memory, are killed at once. Prints how long it
+//                                 takes until they are gone, and the longest that one which computes beside them did not
+//                                 run meanwhile, ms
 //   loads pair WAIT FILE          a process on CPU 0 and one on CPU 1 that pass a message to and fro over TCP. Round
 //                                 trips are counted in FILE. Both receive as WAIT says: block; poll; spin, which asks
 //                                 again and again; or seldom, which computes for 0.2 ms between two receives
@@ -305,9 +306,15 @@ static void exits(int n, size_t bytes)
 		for (size_t j = 0; j < bytes; j += 4096)
 			memory[j] = 1;
 		raise(SIGSTOP);
+		for (;;)
+			;
 	}
 	for (int i = 0; i < n; i++)
 		waitpid(pids[i], NULL, WUNTRACED);
+	/* All compute for a while. Otherwise those that had to wait to fill their memory would have the time for it now. */
+	for (int i = 0; i < n; i++)
+		kill(pids[i], SIGCONT);
+	compute(200 * NS_PER_MS);
 	killed = seen = now();
 	for (int i = 0; i < n; i++)
 		kill(pids[i], SIGKILL);
