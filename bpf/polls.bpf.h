@@ -17,12 +17,13 @@
  * arrival have gone unnoticed, TCP says how far it has been read, the hooks on Unix sockets whether there was
  * something, and for UDP one look is not enough.
  *
- * Such a look also finds the reader of a socket that has neither made the socket nor ever sleeps there. It cannot write
- * to the socket's storage, for which it has no reference. So it leaves a note that the next arrival takes up.
+ * Such a look also finds the reader of a socket that has neither made the socket nor ever sleeps there: in a receive, or
+ * in poll or select. It cannot write to the socket's storage, for which it has no reference. So it leaves a note that
+ * the next arrival takes up.
  *
- * Where it hurts: a receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h). A
- * receiver that seldom enters the kernel is seldom seen. On an architecture whose registers are not known here no task
- * is seen to poll.
+ * Where it hurts: a task that waits by epoll where another task has set that up is found only in its receives. A
+ * receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h). A receiver that seldom
+ * enters the kernel is seldom seen. On an architecture whose registers are not known here no task is seen to poll.
  */
 #ifndef COSCHED_POLLS_BPF_H
 #define COSCHED_POLLS_BPF_H
@@ -49,6 +50,7 @@ struct {
 struct call {
 	u32 number;		/* NO_CALL: none */
 	u64 argument;		/* the first */
+	u64 second;
 	s64 result;		/* -ENOSYS: none yet */
 };
 
@@ -60,10 +62,12 @@ static void current_call(struct task_struct *p, struct call *call)
 #if defined(__TARGET_ARCH_x86)
 	call->number = (s64)regs->orig_ax < 0 ? NO_CALL : (u32)regs->orig_ax;
 	call->argument = regs->di;
+	call->second = regs->si;
 	call->result = regs->ax;
 #elif defined(__TARGET_ARCH_arm64)
 	call->number = regs->syscallno < 0 ? NO_CALL : (u32)regs->syscallno;
 	call->argument = regs->orig_x0;
+	call->second = regs->regs[1];
 	call->result = regs->regs[0] == call->argument ? -ENOSYS : (s64)regs->regs[0];
 #else
 	call->number = NO_CALL;
@@ -98,10 +102,9 @@ static u64 file_of_fd(struct task_struct *p, u64 fd)
 	return bpf_probe_read_kernel(&file, sizeof(file), files + fd) ? 0 : (u64)file;
 }
 
-/* The socket that file descriptor @fd of @p is; 0: it is none. */
-static u64 socket_of_fd(struct task_struct *p, u64 fd)
+/* The socket that the file at @addr is; 0: it is none. */
+static u64 socket_of_file(u64 addr)
 {
-	u64 addr = file_of_fd(p, fd);
 	struct file *file;
 	struct socket *sock;
 
@@ -112,6 +115,20 @@ static u64 socket_of_fd(struct task_struct *p, u64 fd)
 		return 0;
 	sock = bpf_core_cast(file->private_data, struct socket);
 	return (u64)sock->sk;
+}
+
+/* The socket that file descriptor @fd of @p is; 0: it is none. */
+static u64 socket_of_fd(struct task_struct *p, u64 fd)
+{
+	return socket_of_file(file_of_fd(p, fd));
+}
+
+/* @p reads the socket at @addr, or waits there. */
+static void note_reading(struct task_struct *p, u64 addr)
+{
+	u64 id = task_id(p);
+
+	bpf_map_update_elem(&readers, &addr, &id, BPF_ANY);
 }
 
 /*
@@ -147,6 +164,48 @@ static void correct_receiver(struct endpoint *ep, u64 addr)
 	bpf_map_delete_elem(&readers, &addr);
 }
 
+/* One of the files that poll asks for, drawn by lot, or less than 0. */
+static s32 one_of_pollfds(u64 table, u32 nr)
+{
+	struct pollfd pollfd;
+
+	if (!nr || bpf_probe_read_user(&pollfd, sizeof(pollfd), (struct pollfd *)table + bpf_get_prandom_u32() % nr))
+		return -1;
+	return pollfd.fd;
+}
+
+/* The same of select: the next of its set in one word of that, from a place on that is drawn by lot. */
+static s32 one_of_fd_set(u64 set, u32 nr)
+{
+	u32 fd = nr ? bpf_get_prandom_u32() % nr : 0, bit;
+	u64 word;
+
+	if (!nr || bpf_probe_read_user(&word, sizeof(word), (u64 *)set + fd / 64))
+		return -1;
+	bpf_for(bit, fd % 64, 64)
+		if (word >> bit & 1)
+			return fd / 64 * 64 + bit;
+	return -1;
+}
+
+/*
+ * @p polls: it reads what it polls. A few looks find all of its sockets. A program that polls without sleeping comes
+ * past no hook (sockets.bpf.h).
+ */
+static void note_polled(struct task_struct *p, const struct call *call)
+{
+	s32 fd = -1;
+	u64 addr;
+
+	if (is_among(pollfd_calls, call->number))
+		fd = one_of_pollfds(call->argument, call->second);
+	else if (is_among(fd_set_calls, call->number))
+		fd = one_of_fd_set(call->second, call->argument);
+	addr = fd >= 0 ? socket_of_fd(p, fd) : 0;
+	if (addr)
+		note_reading(p, addr);
+}
+
 enum look {
 	LOOK_OUTSIDE,		/* not in the kernel: nothing is known */
 	LOOK_ELSEWHERE,		/* in the kernel, for something else */
@@ -158,22 +217,23 @@ enum look {
 static enum look what_does(struct task_struct *p, const struct task_ctx *tctx, u64 *inside)
 {
 	struct call call = {};
-	u64 addr, id;
+	u64 addr;
 
 	current_call(p, &call);
 	if (call.number == NO_CALL)
 		return LOOK_OUTSIDE;
 	if (is_answered(&call))
 		return LOOK_ELSEWHERE;
-	if (is_among(poll_calls, call.number))
+	if (is_among(poll_calls, call.number)) {
+		note_polled(p, &call);
 		return LOOK_RECEIVES;
+	}
 	if (!is_among(receive_calls, call.number))
 		return LOOK_ELSEWHERE;
 	addr = socket_of_fd(p, call.argument);
 	if (!addr)
 		return LOOK_ELSEWHERE;
-	id = task_id(p);
-	bpf_map_update_elem(&readers, &addr, &id, BPF_ANY);
+	note_reading(p, addr);
 	if (call.result == -ENOSYS)
 		*inside = addr;
 	return remembers_endpoint(tctx, addr) ? LOOK_RECEIVES : LOOK_BEGINS;

@@ -30,6 +30,8 @@ const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU use
 const volatile u32 numa_of[COSCHED_MAX_CPUS];	/* which memory is its own */
 const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a file, ~0 at the end (polls.bpf.h) */
 const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* those that look at several, or wait otherwise */
+const volatile u32 pollfd_calls[COSCHED_MAX_CALLS];	/* those of them like poll */
+const volatile u32 fd_set_calls[COSCHED_MAX_CALLS];	/* those of them like select */
 const volatile u32 futex_calls[COSCHED_MAX_CALLS];	/* those that may wake a task by a futex (wakes.bpf.h) */
 const volatile u32 write_calls[COSCHED_MAX_CALLS];	/* those that write to the file in their first argument */
 const volatile u32 send_calls[COSCHED_MAX_CALLS];	/* those that send to the socket in their first argument */

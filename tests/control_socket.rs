@@ -66,7 +66,7 @@ fn status_and_policy_go_over_it() {
         "costs           L ",
         " us (measured)",
         "/slurm/job_7",
-        "on_tcp_poll",
+        "on_epoll",
         "1.200",
         "quoted\\name\"\\n",
         "10.0 MiB resident",

@@ -45,7 +45,7 @@ fn every_number_is_there() {
         "scx_cosched_policy_info{policy=\"dcs\",arrival=\"demand\",gate=\"equalizing\"",
         "scx_cosched_build_info{version=\"0.0.0\",kernel=\"test\"} 1",
         "scx_cosched_hook_attached{hook=\"on_readable\"} 1",
-        "scx_cosched_hook_attached{hook=\"on_tcp_poll\"} 0",
+        "scx_cosched_hook_attached{hook=\"on_epoll\"} 0",
         "scx_cosched_uptime_seconds 12.5",
         "process_resident_memory_bytes 10485760",
         "process_cpu_seconds_total 0.25",

@@ -119,6 +119,8 @@ fn configure(skel: &mut OpenBpfSkel<'_>, start: &Start) -> Result<()> {
     rodata.prefetch_max = start.prefetch;
     set_calls(&mut rodata.receive_calls, RECEIVE_CALLS);
     set_calls(&mut rodata.poll_calls, POLL_CALLS);
+    set_calls(&mut rodata.pollfd_calls, POLLFD_CALLS);
+    set_calls(&mut rodata.fd_set_calls, FD_SET_CALLS);
     set_calls(&mut rodata.futex_calls, FUTEX_CALLS);
     set_calls(&mut rodata.write_calls, WRITE_CALLS);
     set_calls(&mut rodata.send_calls, SEND_CALLS);
@@ -203,6 +205,12 @@ const POLL_CALLS: &[libc::c_long] = &[
     #[cfg(target_arch = "x86_64")] libc::SYS_select,
     #[cfg(target_arch = "x86_64")] libc::SYS_epoll_wait,
 ];
+
+/// Those of them whose first two arguments are a table of files and its length.
+const POLLFD_CALLS: &[libc::c_long] = &[libc::SYS_ppoll, #[cfg(target_arch = "x86_64")] libc::SYS_poll];
+
+/// Those of them whose first two arguments are a number of files and a set of those to be read.
+const FD_SET_CALLS: &[libc::c_long] = &[libc::SYS_pselect6, #[cfg(target_arch = "x86_64")] libc::SYS_select];
 
 /// System calls that may wake somebody by a futex. The two later ones have the same numbers everywhere.
 const FUTEX_CALLS: &[libc::c_long] = &[libc::SYS_futex, FUTEX_WAKE, FUTEX_REQUEUE];

@@ -89,7 +89,7 @@ pub fn snapshot(policy: &Policy) -> Snapshot {
             attached: vec!["on_readable".into()],
             resting: vec![],
             idle: vec![],
-            missing: vec!["on_tcp_poll".into()],
+            missing: vec!["on_epoll".into()],
         },
         memory: Memory { resident_bytes: 10 << 20, maps_bytes: 1 << 20 },
         process: ProcessView {
