@@ -256,6 +256,7 @@ static inline u64 cosched_wire_time(u64 lower_ns, u64 tai_ns)
 static inline u32 wire_encode_as(u8 *option, u8 kind, const struct cosched_wire_message *message,
 				 const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
 {
+	u64 waits_us = message->waits_us;
 	u32 length = cosched_wire_length(key);
 
 	option[0] = kind;
@@ -263,14 +264,10 @@ static inline u32 wire_encode_as(u8 *option, u8 kind, const struct cosched_wire_
 	if (message->news.sizes) {
 		wire_put(option + 2, COSCHED_WIRE_NEWS_EXID, 2);
 		wire_put_news(option + 4, message);
-	} else if (message->waits_us) {
-		wire_put(option + 2, COSCHED_WIRE_WAITS_EXID, 2);
-		wire_put(option + 4, message->epoch, 8);
-		wire_put(option + 12, wire_waits(message->waits_us), 2);
 	} else {
-		wire_put(option + 2, COSCHED_WIRE_EXID, 2);
+		wire_put(option + 2, waits_us ? COSCHED_WIRE_WAITS_EXID : COSCHED_WIRE_EXID, 2);
 		wire_put(option + 4, message->epoch, 8);
-		wire_put(option + 12, wire_slice_units(message->slice_ns), 2);
+		wire_put(option + 12, waits_us ? wire_waits(waits_us) : wire_slice_units(message->slice_ns), 2);
 	}
 	if (key->is_set)
 		wire_put(option + 14, cosched_wire_mac(option, flow, key), 4);
