@@ -2,12 +2,13 @@
 /*
  * A task whose group has used up its cpu.max is set aside until the group may run again.
  *
- * It stays runnable for the kernel, but waits in QUEUE_ASIDE of its CPU, by when that is. It leaves the fair order, so
- * its weight takes nothing from the others, and counts as blocked: an arrival finds no task to boost. When the time has
- * come a timer looks whether the CPU is idle, or the fair order has the task run at once, as if it had slept.
- * Otherwise the CPU takes it back when it looks for work next.
+ * It stays runnable for the kernel, but waits in QUEUE_ASIDE of its CPU. That queue is ordered by when its tasks may
+ * run again. The task leaves the fair order, so its weight takes nothing from the others. It counts as blocked, so an
+ * arrival finds no task to boost. When the time has come, a timer wakes the CPU if that is idle. The timer preempts the
+ * running task if the fair order has this task run at once, as if it had slept. Otherwise the CPU takes the task back
+ * when it next looks for work.
  *
- * Tasks of a group that has run out while they waited in the CPU's queue are set aside when they come to be first
+ * A group may also run out while its tasks wait in the CPU's queues. The tasks are set aside when they come to be first
  * there. Each dispatch looks at LIMIT_LOOKS tasks at most; if more are to go, the CPU dispatches again at once.
  */
 #ifndef COSCHED_ASIDE_BPF_H
@@ -15,12 +16,12 @@
 
 enum {
 	LIMIT_LOOKS	= 8,
-	WAITED_SHIFT	= 20,	/* of 10 s, which is 10 us of a queue's order */
+	WAITED_SHIFT	= 20,	/* a wait of 10 s counts for 10 us of the queue's order */
 };
 
 TIMER_ON_EACH_CPU(limit_timers);
 
-/* Has the timer of @cpu run out at @at, if it does not do so earlier. */
+/* Sets the timer of @cpu to run out at @at, unless it runs out earlier anyway. */
 static void look_at_limits(struct cpu_ctx *cctx, s32 cpu, u64 at, u64 now)
 {
 	struct timer_on *timer;
@@ -34,7 +35,7 @@ static void look_at_limits(struct cpu_ctx *cctx, s32 cpu, u64 at, u64 now)
 		bpf_timer_start(&timer->timer, (s64)(at - now) > (s64)LIMIT_LEAST_NS ? at - now : LIMIT_LEAST_NS, 0);
 }
 
-/* The place of @tctx in QUEUE_ASIDE, which is held @until then. Of tasks due together the longest waiting is first. */
+/* The place in QUEUE_ASIDE of @tctx, which is held until @until. Of tasks due together the longest waiting is first. */
 static u64 aside_key(const struct task_ctx *tctx, u64 until, u64 now)
 {
 	s64 waited_ns = now - tctx->queued_at;
@@ -55,7 +56,7 @@ static void put_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 	look_at_limits(cctx, tctx->cpu, tctx->look_at, now);
 }
 
-/* Sets @p aside, which comes to @cpu, if a limit holds it. */
+/* Sets @p, which comes to @cpu, aside if a limit holds it. */
 static bool enqueue_aside(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 enq_flags)
 {
 	u64 now, at;
@@ -76,9 +77,9 @@ static bool enqueue_aside(struct task_struct *p, struct task_ctx *tctx, struct c
 }
 
 /*
- * Sets aside the tasks that come first in @queue of @cpu and are held. Returns false if there were so many that the
- * next task may be held too: then nothing is to be taken from there, and @cpu looks again. A global function, as are
- * others that ops.dispatch() calls: each is verified once, and not for all paths that lead to it.
+ * Sets aside the tasks that are first in @queue of @cpu and are held. Returns false if there were so many that the next
+ * task may be held too. Then nothing is to be taken from there, and @cpu looks again. A global function, as are others
+ * that ops.dispatch() calls: the verifier checks each once, and not for every path that leads to it.
  */
 __noinline int clear_front(u64 queue, s32 cpu, u64 now)
 {
@@ -99,14 +100,14 @@ __noinline int clear_front(u64 queue, s32 cpu, u64 now)
 			return false;
 		}
 		tctx->look_at = aside_key(tctx, at, now);
-		/* Only then is it this CPU's alone: another CPU may be taking it. */
+		/* Only after the move is the task this CPU's alone: another CPU may be taking it. */
 		if (move_to_queue(p, tctx, cpu, QUEUE_ASIDE, 0))
 			put_aside(p, tctx, cctx, now);
 	}
 	return true;
 }
 
-/* The same of all queues that are in the fair order. */
+/* The same for all queues that are in the fair order. */
 static bool clear_fronts(const struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	u32 queue;
@@ -130,7 +131,7 @@ __noinline int come_back(struct task_struct *p __arg_trusted, struct task_ctx *t
 	return 0;
 }
 
-/* Takes those back on @cpu whose groups may run again. */
+/* Takes back the tasks set aside on @cpu whose groups may run again. */
 __noinline int take_back(s32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
@@ -152,7 +153,7 @@ __noinline int take_back(s32 cpu, u64 now)
 		}
 		at = held_until(p, tctx, cpu, tctx->queued_at, now);
 		if (at) {
-			/* While only another one was kept from running its neighbours went on. */
+			/* Another group is held than before. While only one of the two was, its neighbours went on. */
 			if (tctx->held != furthest_held(tctx->group, cpu, now))
 				tctx->held = ROOT_GROUP;
 			tctx->look_at = aside_key(tctx, at, now);
@@ -179,7 +180,7 @@ static bool comes_back_ahead(struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cp
 			     cctx->nr_runnable + 1);
 }
 
-/* A task on CPU @key may run again. This may be another CPU, so it only asks that one to look. */
+/* A task on CPU @key may run again. The timer may run on another CPU, so it only asks CPU @key to look. */
 static int limits_end(void *map, u32 *key, struct timer_on *timer)
 {
 	s32 cpu = *key;
@@ -194,8 +195,9 @@ static int limits_end(void *map, u32 *key, struct timer_on *timer)
 	if (!cctx)
 		return 0;
 	/*
-	 * By the scheduler's clock it may be too early, as NTP steers the timer's: then the look sets it again. And a task
-	 * may just be on its way to the queue, and have relied on the timer: the kick waits for the lock that it comes under.
+	 * NTP steers the timer's clock, so it may be too early by the scheduler's clock. Then the look sets the timer
+	 * again. A task may also just be on its way to the queue, and have relied on the timer. The kick waits for the
+	 * lock under which that task is queued.
 	 */
 	WRITE_ONCE(cctx->limited_until, 1);
 	if (tctx && comes_back_ahead(tctx, cctx, cpu))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * On which CPU a task waits (policies/balance.h). A new task starts on the CPU with the least load. Now and then a CPU
- * takes a task from the queue of a busier CPU, if the task is no worse off. Only that queue is locked.
+ * On which CPU a task waits (policies/balance.h). A new task starts on the CPU with the fewest tasks. Now and then a
+ * CPU takes a task from the queue of a busier CPU, if the task is no worse off for it. Only that queue is locked.
  */
 #ifndef COSCHED_BALANCE_BPF_H
 #define COSCHED_BALANCE_BPF_H
 
 enum {
-	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* at the average: always the same would have one CPU come first for ever */
-	BALANCE_QUEUES		= 4,	/* that one look goes through: those of tasks that may not move are as long as others */
+	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* on average: else the same CPU would come first for ever */
+	BALANCE_QUEUES		= 4,	/* that one look goes through: tasks that may not move take as long */
 };
 
 static bool share_cache(s32 cpu, s32 other)
@@ -30,7 +30,7 @@ static bool is_online(s32 cpu)
 	return is;
 }
 
-/* Has another scheduling class a task to run on @cpu? That goes first, for as long as it wants. */
+/* Does another scheduling class have a task to run on @cpu? That task goes first, for as long as it wants. */
 static bool is_taken(s32 cpu)
 {
 	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
@@ -47,9 +47,9 @@ static u64 load_of(s32 cpu, u64 now)
 }
 
 /*
- * Where @p is to start, which has just been made while no CPU idles: on the one with the fewest tasks, and among equals
- * near @prev_cpu, which is its parent's. Otherwise all that one task starts would share its CPU. A real-time task leaves
- * its CPU to none of them. O(CPUs).
+ * Where @p, which has just been made while no CPU idles, is to start. That is the CPU with the fewest tasks, and among
+ * equals one near @prev_cpu, which is its parent's. Otherwise all tasks that one task starts would share its CPU. A CPU
+ * with a real-time task is left out, since that leaves the CPU to no other task. O(CPUs).
  */
 static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 {
@@ -75,7 +75,7 @@ static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 	return best;
 }
 
-/* A task may move between two CPUs. */
+/* A possible move of a task between two CPUs. */
 struct move_plan {
 	s32 from, to;
 	u64 load_from, load_to;
@@ -90,7 +90,7 @@ static bool is_to_even_out(const struct move_plan *move, u64 effective)
 }
 
 /*
- * Is a task of @weight in @group to move, which waits? @move->from has more to do by what the task makes of a
+ * Is a waiting task of @weight in @group to move? It is if @move->from has more to do by as much as the task makes a
  * difference, and the task does not lose by it. A global function: its loops are verified once.
  */
 __noinline int is_to_move(u32 group, u32 weight, struct move_plan *move __arg_nonnull)
@@ -107,7 +107,10 @@ __noinline int is_to_move(u32 group, u32 weight, struct move_plan *move __arg_no
 				 fair_share(1ULL << COSCHED_SHARE_SHIFT, standing.effective, root_weight(move->from)));
 }
 
-/* By how many parts of its weight loads have to differ for @tctx, which wakes. What it has run since counts. */
+/*
+ * By how many parts of its weight loads have to differ for @tctx, which wakes. What it has run since it last asked
+ * counts.
+ */
 static u32 parts_of_waking(const struct task_struct *p, struct task_ctx *tctx, u64 now)
 {
 	u32 parts = cosched_wakes_parts(p->se.sum_exec_runtime - tctx->shed_ran_ns, now - tctx->shed_at);
@@ -118,8 +121,8 @@ static u32 parts_of_waking(const struct task_struct *p, struct task_ctx *tctx, u
 }
 
 /*
- * Where @tctx, which wakes on @prev_cpu while no CPU idles, is to wait. Now and then one other CPU, drawn at random, is
- * looked at. A task to which messages are sent stays on its CPU, for which the policy boosts it.
+ * Where @tctx, which wakes on @prev_cpu while no CPU idles, is to wait. Now and then it looks at one other CPU, drawn
+ * at random. A task to which messages are sent stays on its CPU, where the policy boosts it.
  */
 static s32 wake_elsewhere(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
@@ -150,9 +153,9 @@ static bool may_move(const struct task_struct *p, const struct task_ctx *tctx, c
 }
 
 /*
- * The pid of the task that is to move, of the first ones in @queue; 0: none. Of those that may it is the one that
- * leaves the loads closest. A task that may run on a few CPUs only can stand there behind many like it, and is not
- * found then. A global function, as above.
+ * The pid of the task that is to move, of the first ones in @queue; 0: none. Of the tasks that may move it chooses the
+ * task that leaves the loads closest. A task that may run on a few CPUs only can stand behind many like it. Then it is
+ * not found. A global function, as above.
  */
 __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 {
@@ -179,9 +182,9 @@ __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 }
 
 /*
- * @move->to takes the task of @pid from @queue, if that is still there. An iterator moves any task of its queue, so
- * this takes no walk. It takes none that has been queued since it began: so whatever it moves has been asked after that
- * whether it may, and the kernel never finds that it may not. A global function, as above.
+ * @move->to takes the task of @pid from @queue, if it is still there. An iterator moves any task of its queue, so this
+ * takes no walk. It moves no task that was queued after it began. So may_move() has been asked since the task was
+ * queued, and the kernel never finds that the task may not move. A global function, as above.
  */
 __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid)
 {
@@ -201,8 +204,8 @@ __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid
 }
 
 /*
- * The same of the task that is to move. If another CPU has taken it, the next one does where loads need not differ. A
- * global function, as above.
+ * @move->to takes the task of @queue that is to move. If another CPU has taken that task meanwhile, the next one will
+ * do where loads need not differ. A global function, as above.
  */
 __noinline int take_from(u64 queue, struct move_plan *move __arg_nonnull)
 {
@@ -234,7 +237,7 @@ __noinline int take_from_busier(s32 cpu)
 			continue;
 		move.from = other;
 		move.load_from = load_of(other, now);
-		/* What waits for a real-time task is worse off than any load says. */
+		/* A task that waits for a real-time task is worse off than any load says. */
 		move.parts = is_taken(other) ? 0 : COSCHED_WAITS_PARTS;
 		if (move.parts && move.load_from <= move.load_to)
 			continue;
@@ -249,8 +252,8 @@ __noinline int take_from_busier(s32 cpu)
 }
 
 /*
- * Is it time for @cctx's CPU to look for a busier one? What a boost or a spin has been given is not cut short for that,
- * and rows of a gang stay where they are.
+ * Is it time for @cctx's CPU to look for a busier one? Neither a boost nor a spin is cut short for that, and the rows
+ * of a gang stay where they are.
  */
 static bool is_to_look(const struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
@@ -259,8 +262,8 @@ static bool is_to_look(const struct cpu_ctx *cctx, s32 cpu, u64 now)
 }
 
 /*
- * How long from now it is to look, in ns. CPUs tick all at once, and at a tick the task that is to move may have just
- * been taken for the CPU that it waits on, or is about to be queued there. With slices that end together it would stay.
+ * How long from now it is to look, in ns. CPUs all tick at once. At a tick the task that is to move may just have been
+ * taken for its own CPU, or be about to be queued there. Where slices end together, it would stay for that reason.
  */
 static u64 next_balance(void)
 {
@@ -284,8 +287,9 @@ static bool pull(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * @p is about to wait in a queue of @cpu, on which nothing of ours runs. It may be idle, or be about to idle: it lets
- * go of its lock while it looks for work elsewhere. Not so if it is @p that leaves it, whose successor is chosen next.
+ * @p is about to wait in a queue of @cpu, on which nothing of ours runs. The CPU may be idle. It may also be about to
+ * idle, since it lets go of its lock while it looks for work elsewhere. It needs no kick if it is @p that leaves it,
+ * since its next task is then chosen anyway.
  */
 static void wake_cpu_for(const struct task_struct *p, const struct cpu_ctx *cctx, s32 cpu)
 {
@@ -293,7 +297,7 @@ static void wake_cpu_for(const struct task_struct *p, const struct cpu_ctx *cctx
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
-/* Work waits on a busy CPU: have an idle one come and take it, if it may. */
+/* Work waits on a busy CPU: makes an idle CPU that may take it come, if there is any. */
 static void wake_idle_cpu_for(struct task_struct *p)
 {
 	s32 cpu;

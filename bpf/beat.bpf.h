@@ -3,25 +3,26 @@
  * Beat: which job each turn on a CPU is for (policies/beat.h).
  *
  * A CPU is a node of the rule. It draws when a turn begins, among the jobs whose tasks ran there of late and hear from
- * others by messages. The job that wins goes first until the turn ends, as a row of a gang does (gang.bpf.h). A turn
- * that no job wins is in the fair order, and messages are demands there.
+ * others by messages. The job that wins goes first until the turn ends, as a row of a gang does (gang.bpf.h). In a turn
+ * that no job wins the fair order holds, and messages are demands.
  *
- * A CPU knows a few jobs, and notes of each what share of the CPU its tasks have and how far it is ahead of the fair
- * order. Shares are added up over a period, in which each task counts once, for what it uses of late and as much again
- * at most. So a job that sleeps in between counts too, and one that hardly runs takes no turn from others.
+ * A CPU knows a few jobs. Of each it notes what share of the CPU its tasks have, and how far the job is ahead of the
+ * fair order. Shares are added up over a period, in which each task counts once. It counts for its share, but for no
+ * more than twice what it used of late. So a job that sleeps in between counts too, and a job that hardly runs takes no
+ * turn from others.
  *
  * What all CPUs of this machine have to agree on, theta and size, stands in a table by job. A CPU looks there once a
  * turn for each of its jobs, and nowhere else. A job that finds no place there draws nothing.
  *
- * With --peer messages carry theta, size and the clock to other machines (wire.bpf.c). What a task is told by them it
- * tells its job when it begins to run, and when it goes on in another turn.
+ * With --peer messages carry theta, size and the clock to other machines (wire.bpf.c). A task tells its job what they
+ * have told it, when it begins to run and when it goes on in another turn.
  */
 #ifndef COSCHED_BEAT_BPF_H
 #define COSCHED_BEAT_BPF_H
 
 #include "../policies/beat.h"
 
-#define BEAT_JOBS	8		/* on a CPU; those beyond are among the tasks that do not communicate */
+#define BEAT_JOBS	8		/* on a CPU; tasks of other jobs count as tasks that do not communicate */
 #define BEAT_TABLE	4096		/* a power of two */
 #define BEAT_PROBES	4
 #define BEAT_STALE	4		/* periods after which a place in the table is given away */
@@ -29,7 +30,7 @@
 
 /*
  * What the loader makes of the names of jobs: under gang their rows, under beat hashes that all nodes have alike. A job
- * that it has not seen yet is known by its number.
+ * that the loader has not seen yet is known by its number.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -46,16 +47,16 @@ static u64 beat_name_of(struct task_struct *p)
 	return name ? *name : job;
 }
 
-/* A job on one CPU, which alone writes it. It starts as zeroes. */
+/* A job on one CPU. Only that CPU writes it. It starts as zeroes. */
 struct beat_slot {
 	u64 id;			/* its number here (jobs.bpf.h) */
 	u64 seen_at;		/* when one of its tasks ran last */
-	u64 key;		/* where that one stood then, on the clock of the root */
+	u64 key;		/* where that task stood then, on the clock of the root */
 	u64 period;		/* of @share */
 	u64 drawn;		/* the turn that it has drawn for */
-	u32 share;		/* of the CPU, in 1 / 2^COSCHED_SHARE_SHIFT: of its tasks that have run in this period */
+	u32 share;		/* of the CPU, in 1 / 2^COSCHED_SHARE_SHIFT: of its tasks that ran in this period */
 	u32 last_share;		/* the same of the period before */
-	struct cosched_beat_job state;	/* of the job, as of that turn; without a name: there is none */
+	struct cosched_beat_job state;	/* of the job, as of that turn; without a name there is no job */
 };
 
 struct beat_cpu {
@@ -125,7 +126,7 @@ __noinline int find_slot(s32 cpu, u64 job)
 	return best;
 }
 
-/* Adds the share of a task in @slot, which it has not counted in yet in @period. */
+/* Adds the @share of a task to @slot, in which the task has not been counted yet in @period. */
 static void add_share(struct beat_slot *slot, u64 period, u32 share)
 {
 	if (slot->period != period) {
@@ -147,7 +148,7 @@ static bool is_vacant(const struct beat_slot *slot, u64 now)
 	return !slot->state.name || (s64)(now - slot->seen_at) >= (s64)BEAT_AWAY_NS;
 }
 
-/* The place of the job called @name in the table, or one that it may have; NULL: there is none. */
+/* The place of the job called @name in the table, or a place that it may have; NULL: there is none. */
 static struct beat_job *beat_job_of(u64 name, u64 period)
 {
 	struct beat_job *unused = NULL;
@@ -209,7 +210,7 @@ static void ease_clock(u64 turn)
 	bpf_spin_unlock(&clock->lock);
 }
 
-/* What @tctx has been told of the job of @slot is told to the job, and its clock to this machine's. */
+/* Tells the job of @slot what @tctx has been told of it, and this machine's clock what the clocks of peers showed. */
 static void hear_news(struct task_ctx *tctx, struct beat_slot *slot, u64 period)
 {
 	struct beat_job *job = tctx->news.sizes || tctx->astray ? beat_job_of(slot->state.name, period) : NULL;
@@ -233,7 +234,7 @@ static void hear_news(struct task_ctx *tctx, struct beat_slot *slot, u64 period)
 	tctx->news_ahead_ns = 0;
 }
 
-/* What messages of the running task, whose job @slot is of, tell others from now on. */
+/* Sets what messages of the running task tell others from now on. @slot is its job's. */
 static void tell_news(struct task_ctx *tctx, struct cpu_ctx *cctx, const struct beat_slot *slot)
 {
 	struct cosched_beat_news news;
@@ -275,7 +276,7 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 	return 0;
 }
 
-/* Notes how far the job of the task that runs on @cctx's CPU is ahead by now, if it is known there. */
+/* Notes how far the job of the task that runs on @cctx's CPU is ahead by now, if the CPU knows that job. */
 static void note_lead(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	struct beat_slot *slot = cctx->curr_slot ? beat_slot_of(cpu, cctx->curr_slot - 1) : NULL;
@@ -303,8 +304,8 @@ __noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
 }
 
 /*
- * The state of the job of @slot counts in this turn, which is of @period, and this CPU says what it knows: that it is a
- * node of the job, and @here. NULL: the job draws nothing.
+ * Brings the state of the job of @slot to this turn, which is of @period. Tells the job what this CPU knows: that it is
+ * a node of the job, and @here. Returns NULL if the job draws nothing.
  */
 static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64 period)
 {
@@ -313,7 +314,10 @@ static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64
 
 	if (!job)
 		return NULL;
-	/* As if in the last period: then @here counts at once. Else a new job would win all turns until the next one. */
+	/*
+	 * It begins as if in the last period, so that @here counts at once. Else a new job would win all turns until
+	 * the next period.
+	 */
 	beat_job_begin(&fresh, slot->state.name, node_number + cpu, period - 1);
 	bpf_spin_lock(&job->lock);
 	if (job->state.name != fresh.name)
@@ -326,8 +330,8 @@ static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64
 }
 
 /*
- * Has the job, which is @id here, won @turn as it has on the CPU that drew before? Counted and traced where it has won
- * it on one of the two.
+ * Has the job, which is @id here, won or lost @turn as on the CPU that drew before? That is counted if it has won on
+ * either of the two. A win here and a difference are traced.
  */
 static void compare_verdicts(struct beat_job *job, u64 id, u64 turn, bool won)
 {
@@ -343,7 +347,7 @@ static void compare_verdicts(struct beat_job *job, u64 id, u64 turn, bool won)
 }
 
 /*
- * The job of @slot draws for @turn on @cpu, where @rest of the CPU is left to those that come after it. Returns whether
+ * The job of @slot draws for @turn on @cpu, where @rest of the CPU is left to all that come after it. Returns whether
  * it wins. A global function, as above.
  */
 __noinline bool draw_for(struct beat_slot *slot __arg_nonnull, struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn,
@@ -387,7 +391,7 @@ __noinline int draw_turn(struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn, 
 	return 0;
 }
 
-/* Another turn may have begun on @cpu, where @prev runs, since it last looked for work. */
+/* Another turn may have begun on @cpu, where @prev runs, since the CPU last looked for work. */
 static void begin_turn(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	u64 turn;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a message carries from its sender's node to its receiver: the epoch, and what is left of the sender's slice or
- * how long the sender's waits take.
+ * What a message carries from its sender's node to its receiver. That is the epoch, with what is left of the sender's
+ * slice or how long the sender's waits take.
  *
- * Between the CPUs of one kernel nothing has to be written into a message: the last stage of its delivery runs on the
- * CPU that it was sent from, right behind the sender, so what it would carry is read off that CPU. A TCP message or a
- * datagram from another machine, a configured peer, carries the epoch with the slice or the waits, or news of its job's
- * turns (beat.h). They have been noted by now (wire.bpf.c). All others carry nothing: their epoch is not known to be
- * old, and their sender's slice not to be short.
+ * Between the CPUs of one kernel nothing has to be written into a message. The last stage of its delivery runs on the
+ * CPU that it was sent from, right behind the sender. So what it would carry is read off that CPU. A TCP message or a
+ * datagram from another machine, a configured peer, carries the epoch with the slice or the waits. Or it carries news
+ * of its job's turns (beat.h). Either has been noted by now (wire.bpf.c). All other messages carry nothing: their epoch
+ * is not known to be old, and their sender's slice is not known to be short.
  */
 #ifndef COSCHED_CARRY_BPF_H
 #define COSCHED_CARRY_BPF_H
@@ -16,7 +16,7 @@
 
 #define AF_UNIX		1
 #define EPOCH_UNKNOWN	(~0ULL)
-#define NOTE_LASTS_NS	((s64)NSEC_PER_SEC)	/* a message that brings an epoch arrives when that has just been noted */
+#define NOTE_LASTS_NS	((s64)NSEC_PER_SEC)	/* a message that brings an epoch arrives right after that was noted */
 
 /* What is left of the slice of the task that runs on @cctx's CPU, in ns; 0: nothing, or it is not known. */
 static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
@@ -29,9 +29,9 @@ static u64 rest_of_slice(const struct cpu_ctx *cctx, u64 now)
 }
 
 /*
- * The last datagram in the queue of @sk has come along this flow; false if it has been taken. The sender to a socket
- * that is not connected is named in the headers alone. They are read as the kernel's memory. The datagram may be taken
- * meanwhile, and then what is read is of no datagram, or of another one.
+ * Writes to @flow along which flow the last datagram in the queue of @sk has come; false if it has been taken. The
+ * sender to a socket that is not connected is named in the headers alone. They are read as the kernel's memory. The
+ * datagram may be taken meanwhile, and then what is read is of no datagram, or of another one.
  */
 static bool flow_of_datagram(struct cosched_wire_flow *flow, const struct sock *sk)
 {
@@ -75,8 +75,8 @@ static void carry_nothing(struct task_ctx *tctx)
 }
 
 /*
- * @tctx hears what was noted of its job's turns: its CPU tells the job (beat.bpf.h), for which a hook may take no lock.
- * Two messages that arrive at once may be heard as one. They are repeated by those that follow.
+ * @tctx hears what was noted of its job's turns. Its CPU will tell the job (beat.bpf.h), since that takes a lock, which
+ * a hook may not take. Two messages that arrive at once may be heard as one. The messages after them repeat the news.
  */
 static void gather_news(struct task_ctx *tctx, const struct cosched_wire_note *note)
 {
@@ -88,13 +88,13 @@ static void gather_news(struct task_ctx *tctx, const struct cosched_wire_note *n
 }
 
 /*
- * Hands what was noted of a message from another machine to @tctx. @tells: a node at the other end that draws would say
- * so. By TCP it does, and with datagrams that go one way it does not.
+ * Hands what was noted of a message from another machine to @tctx. @tells: if the node at the other end drew, it would
+ * say so. By TCP it would, and by datagrams that go one way it would not.
  */
 static void carry_noted(struct task_ctx *tctx, const struct cosched_wire_note *note, bool tells)
 {
 	s64 noted_ns = note ? bpf_ktime_get_ns() - note->noted_at : 0;
-	/* A peer that has ceased to tell would be taken for one that stays in its epoch. */
+	/* Without this bound, a peer that has ceased to tell would be taken for a peer that stays in its epoch. */
 	u64 epoch = note && noted_ns < NOTE_LASTS_NS ? READ_ONCE(note->epoch) : 0;
 
 	if (note && tells && is_beat() && tctx->news_job && noted_ns > 0 && beat_is_silent(current_policy(), noted_ns))
@@ -129,10 +129,7 @@ static void carry_own(struct task_ctx *tctx)
 		spin_adaptive_hear(&tctx->wait_history, sender->wait_history.estimate_us);
 }
 
-/*
- * Hands what the message that arrives at the socket at @addr carries to @tctx, its receiver. Not static: see
- * has_message().
- */
+/* A message arrives at the socket at @addr for @tctx, which gets what it carries. Not static: see has_message(). */
 __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 {
 	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
@@ -154,7 +151,7 @@ __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 	return 0;
 }
 
-/* What messages carry matters to the policy. */
+/* Does it matter to the policy what messages carry? */
 static bool policy_reads_messages(void)
 {
 	const struct cosched_policy *policy = current_policy();

@@ -6,8 +6,8 @@
 #define COSCHED_CGROUPS_BPF_H
 
 /*
- * Users may make cgroups in theirs, such as /user.slice/user-1000.slice/user@1000.service: of the places those further
- * down leave a quarter to the others.
+ * Users may make cgroups within theirs, such as /user.slice/user-1000.slice/user@1000.service. So cgroups further down
+ * than OPEN_LEVELS leave a quarter of the places to the others.
  */
 enum {
 	OPEN_LEVELS	= 3,
@@ -15,8 +15,8 @@ enum {
 };
 
 /*
- * Is nothing of the last owner of @group runnable? Before Linux 6.19 a task that dies may be so for longer than its
- * cgroup is there.
+ * Is nothing of the last owner of @group runnable? Before Linux 6.19 a task that dies may be runnable for longer than
+ * its cgroup exists.
  */
 static bool is_free(u32 group)
 {
@@ -51,7 +51,10 @@ static void begin_group(u32 group, struct group *g, u32 parent)
 	g->limit_seen = 0;
 }
 
-/* Finds a free place for @cgrp. Those for which there is none count as their parents, and so do those far down. */
+/*
+ * Finds a free place for @cgrp. A cgroup for which there is none counts as its parent, and so does a cgroup deeper than
+ * MAX_DEPTH.
+ */
 static void add_group(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup *parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
@@ -102,7 +105,7 @@ static void remove_group(struct cgroup *cgrp)
 	__sync_lock_test_and_set(&g->used, 0);
 }
 
-/* Gives @cgrp a new weight, on the CPUs too where it counts with the old one. */
+/* Gives @cgrp a new weight, also on the CPUs where it counts with the old one. */
 static void reweigh_group(struct cgroup *cgrp, u32 weight)
 {
 	u32 group = find_group(cgrp);

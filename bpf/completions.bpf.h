@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * RDMA queues as endpoints: whose they are, and whether they hold a message. Written by the hooks of rdma.bpf.h, which
- * know the modules' types; read by the scheduler, which is loaded where there are no such modules, and so finds here
- * the addresses at which to look.
+ * RDMA queues as endpoints: whose they are, and whether they hold a message. The hooks of rdma.bpf.h write this, since
+ * they know the modules' types. The scheduler reads it. It is also loaded where there are no such modules, so here it
+ * finds the addresses at which to look.
  *
- *	completion queue	a ring: one end is moved by the driver, the other by the program, in memory that they share
+ *	completion queue	a ring in memory that driver and program share: each of them moves one end
  *	channel of events	a list, from which the program is told that there is something in a queue
  *
- * A ring has completions of what the task has sent, too. They are no messages, just as an acknowledgement of TCP is
- * none. So it holds a message as long as the program has not read up to the last one that came. How far it has read
- * is what the program says: one that lies has the demand of one that leaves its socket unread, and no more.
+ * A ring also has completions of what the task has sent. They are no messages, just as an acknowledgement of TCP is
+ * none. So a ring holds a message as long as the program has not read up to the last message that came. It is the
+ * program that says how far it has read. A program that lies has the demand of a program that leaves its socket unread,
+ * and no more.
  */
 #ifndef COSCHED_COMPLETIONS_BPF_H
 #define COSCHED_COMPLETIONS_BPF_H
 
 /*
- * Kernel objects have even addresses, so this tells a queue's from a socket's. Added: the verifier sets no bit of a
- * pointer.
+ * Kernel objects have even addresses, so this tells a queue's address from a socket's. It is added to the address,
+ * since the verifier lets no bit of a pointer be set.
  */
 #define COMPLETIONS_TAG	1ULL
 
 /*
- * For how long a task that has read a message is expected to answer it: TCP waits as long for data to acknowledge
- * with.
+ * For how long a task that has read a message is expected to answer it. TCP waits as long for data with which it can
+ * send an acknowledgement.
  */
 #define ANSWER_NS	(40 * NSEC_PER_MSEC)
 
 struct completions {
 	struct endpoint at;
-	u64 level_at;		/* address of the ring's end that the program moves, or of the list's head; 0: not known yet */
+	u64 level_at;		/* address of the ring's end that the program moves, or of the list's head; 0: none */
 	u64 end_at;		/* address of the ring's end that the driver moves; 0: it is a list */
 	u64 message_at;		/* when a message came last */
 	u32 mask;		/* of places in the ring */
@@ -90,7 +91,7 @@ __noinline bool owes_completion(u64 addr)
 	return queue && queue->message != queue->answered && is_read_lately(queue);
 }
 
-/* The same of the ring at @addr, and something has been sent. */
+/* Has a message been read from the ring at @addr lately, and something been sent since it came? */
 __noinline bool has_answered_completion(u64 addr)
 {
 	struct completions *queue = bpf_map_lookup_elem(&completions, &addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every event counter of the scheduler, declared once: X(name, help). From here the list reaches the
- * per-CPU array in BPF, --stats, status and the OpenMetrics exporter (scx_cosched_<name>_total).
+ * Every event counter of the scheduler, declared once: X(name, help). From here the list reaches the per-CPU array in
+ * BPF, --stats, status and the OpenMetrics exporter (scx_cosched_<name>_total).
  */
 #ifndef COSCHED_COUNTERS_H
 #define COSCHED_COUNTERS_H

@@ -12,7 +12,7 @@ struct cpu_ctx {
 	/* The fair order (fair.bpf.h). */
 	struct cosched_share_clock shares;
 	u32 nr_runnable;
-	u32 newcomers;		/* those of them that have not run yet since they came */
+	u32 newcomers;		/* of these, tasks that have not run yet since they came */
 	u64 refreshed_at;	/* when the last in the queue was looked at */
 
 	/* The running task: the gate is asked whether a boost over it is fair. */
@@ -21,20 +21,20 @@ struct cpu_ctx {
 	u64 curr_since;
 	u64 curr_slice_since;	/* when its slice began, or would have, had it not been interrupted */
 	u64 curr_slice_ns;
-	u64 cut_key;		/* the same of the task that was cut short, as it stood then */
+	u64 cut_key;		/* the place of the task that was cut short, as it stood then */
 	u32 cut;		/* there is such a task, and no task of a user has run since */
 	u32 front;		/* the first task in the queue may go ahead of boosts (dispatch.bpf.h) */
 	u64 curr_id;		/* its task_id; 0: idle, or not ours */
 	u64 arrived;		/* where a message for it arrived last (sockets.bpf.h) */
-	u32 messages;		/* that arrived for it. Not an exact count: it changes when there is one */
+	u32 messages;		/* that arrived for it: no exact count, but it changes with each message */
 	u32 curr_kthread;
 	u32 curr_boosted;	/* it runs because of a boost */
 	u32 curr_slept;		/* it has slept since it last ran */
 	u32 curr_talks;		/* messages have arrived for it, some time or other */
-	u32 curr_has_turn;	/* gang, beat: it is of the row or job that had its turn when this CPU last looked for work */
+	u32 curr_has_turn;	/* gang, beat: its row or job had its turn when this CPU last looked for work */
 	u32 curr_slot;		/* beat: 1 + the index of its job's slot here (beat.bpf.h); 0: none */
 	u32 curr_limited;	/* cpu.max holds for it (limits.bpf.h) */
-	u32 preempt_at_tick;	/* a task that goes ahead of the running one lets it be until then (fair.bpf.h, demand.bpf.h) */
+	u32 preempt_at_tick;	/* a task goes ahead of the running one, but only then (fair.bpf.h, demand.bpf.h) */
 	u64 noted;		/* the socket that the running task was noted for last (sockets.bpf.h) */
 	u64 epoch;		/* of this CPU as a node (policies/epoch.h) */
 	u64 epoch_id;		/* task_id of the task that runs in this epoch */

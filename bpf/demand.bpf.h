@@ -2,27 +2,28 @@
 /*
  * Demand: a message for a task that is not running asks for that task to run.
  *
- * Pending is a level, and it is not kept but read off where it is true: a task has a message if one of the sockets
- * where messages for it arrived lately is not empty. It is read whenever the task changes state:
+ * Whether a message is pending is a level. It is not kept, but read off the sockets. A task has a message if one of the
+ * sockets where messages for it arrived lately is not empty. That is read whenever the task changes state:
  *
  *	arrival:	data into the socket;  full barrier;  read the phase
  *	switch:		phase = ...;  full barrier;  read the sockets
  *
- * At least one of the two sees the other, so a message that arrives between an empty receive and the
- * switch is never lost: either the arrival finds the task off the CPU and asks the gate, or the switch
- * finds the message and asks it (as in the thesis, 4.2.2). A demand that was denied is asked again when its CPU
- * looks for work, until it is granted, the fair order has its turn, or the message is gone.
+ * At least one of the two sees the other, so a message that arrives between an empty receive and the switch is never
+ * lost. Either the arrival finds the task off the CPU, or the switch finds the message (as in the thesis, 4.2.2).
+ * Whichever of them it is asks the gate. A demand that was denied is asked again when its CPU looks for work. That ends
+ * when it is granted, when the fair order has its turn, or when the message is gone.
  *
- * The gate is asked where the arrival is seen, which may be another CPU, on a snapshot of the receiver's
- * CPU. A denied message therefore costs no interrupt and no switch: a flood of packets cannot make a
- * CPU reschedule more often than the gate grants boosts.
+ * The gate is asked where the arrival is seen, which may be another CPU, on a snapshot of the receiver's CPU. A denied
+ * message therefore costs no interrupt and no switch. So a flood of packets cannot make a CPU reschedule more often
+ * than the gate grants boosts.
  */
 #ifndef COSCHED_DEMAND_BPF_H
 #define COSCHED_DEMAND_BPF_H
 
 /*
  * For how long a boost that the gate has granted lasts, in ns of CPU time. Under beat it lasts until the turn ends, as
- * the slice of its sender does: what the gates of two nodes would have differs, and one would wait for the other.
+ * the slice of its sender does. The gates of two nodes would give different times, and one task would wait for the
+ * other.
  */
 static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy *policy,
 		       const struct cosched_demand *demand)
@@ -31,7 +32,7 @@ static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy 
 	u64 rest_ns = tctx->message_slice_ns;
 	u64 waited_ns = tctx->arrival_ns ? demand->now_ns - tctx->arrival_ns : 0;
 
-	/* If the message has waited for longer, its sender does not run any more. The answer will have it run. */
+	/* If the message has waited for longer, its sender does not run any more. The answer will make it run. */
 	if (policy->residual_slice && waited_ns < rest_ns && rest_ns - waited_ns < slice_ns)
 		slice_ns = rest_ns - waited_ns;
 	return slice_ns > FAIR_LEAST_SLICE_NS ? slice_ns : FAIR_LEAST_SLICE_NS;
@@ -61,9 +62,9 @@ static void describe_demand(struct cosched_demand *demand, const struct task_ctx
 
 /*
  * Asks the gate whether @p, which has a demand, may run now on @cctx's CPU, and counts its answer. The paper compares
- * it with the task that runs there; here it is the average of the others. With one other task that is the same. With
- * several it depends less on which of them happens to run, so that the nodes of a job, which do not talk to each other
- * about this, come to the same answer at nearly the same time.
+ * @p with the task that runs there. Here @p is compared with the average of the others, which is the same if there is
+ * one other task. With several, the answer depends less on which of them happens to run. So the nodes of a job come to
+ * the same answer at nearly the same time, and do not talk to each other about it.
  */
 __noinline bool ask(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 		    struct cpu_ctx *cctx __arg_nonnull, u64 now)
@@ -101,7 +102,10 @@ static u32 answer_to(struct task_struct *p, struct task_ctx *tctx, struct cpu_ct
 	return ask(p, tctx, cctx, now) ? ANSWER_GIVEN : ANSWER_DENIED;
 }
 
-/* Has @p, which comes to a queue, a demand for which it is granted a boost? If so it is in phase GRANTED. */
+/*
+ * Does @p, which comes to a queue, have a demand for which it is granted a boost? If so, it is in phase GRANTED from
+ * now on.
+ */
 static bool is_granted_at_once(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
 	u32 phase = READ_ONCE(tctx->phase), next;
@@ -112,7 +116,7 @@ static bool is_granted_at_once(struct task_struct *p, struct task_ctx *tctx, str
 	return change_phase(tctx, phase, next) && next == PHASE_GRANTED;
 }
 
-/* Has the task that runs on @cpu make way for one in the queue, unless it is a kernel thread. */
+/* Makes the task that runs on @cpu leave it to a task in the queue, unless it is a kernel thread. */
 static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 {
 	if (!cctx->curr_kthread && !stop_spin(cctx))
@@ -121,12 +125,12 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 
 /*
  * A boost is due on @cpu: the running task makes way for it, now or when its moment is over. Without that moment the
- * next message would cut a task short that has just woken and taken the CPU from the receiver. It would then wait until
- * the boost ends.
+ * next message would cut short a task that has just woken and taken the CPU from the receiver. That task would then
+ * wait until the boost ends.
  */
 static void make_way(struct cpu_ctx *cctx, s32 cpu)
 {
-	/* It may be settled what runs after a kernel thread: then it is told as it begins. */
+	/* The task that runs after a kernel thread may be settled already: it is told as it begins. */
 	if (cctx->curr_kthread)
 		WRITE_ONCE(cctx->preempt_at_tick, 1);
 	else if (!has_moment(cctx))
@@ -134,11 +138,11 @@ static void make_way(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * @p, which waits in phase @from, is in @to from now on, and its CPU is to put it into the queue where it belongs
- * (queues.bpf.h). That CPU is read after the phase is changed: another one may have taken the task meanwhile, and
- * looked for a change before there was one. A kernel thread that runs there is not cut short; a boost follows it. A
- * parked task goes ahead of the running one where one that wakes would. A global function, as the next one: they are
- * verified once.
+ * Takes @p, which waits in phase @from, to phase @to. Its CPU is to put it into the queue where it belongs
+ * (queues.bpf.h). That CPU is read after the phase is changed. Otherwise another CPU might have taken the task in
+ * between, and have looked for a change before there was one. A kernel thread that runs there is not cut short; a boost
+ * follows it. A parked task goes ahead of the running task where a task that wakes would. A global function, as the
+ * next one: they are verified once.
  */
 __noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull, u32 from, u32 to)
 {
@@ -150,7 +154,7 @@ __noinline int mark(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 	cpu = READ_ONCE(tctx->cpu);
 	cctx = cpu_ctx_of(cpu);
 	if (!cctx || !post(cctx, task_id(p)))
-		change_phase(tctx, PHASE_GRANTED, PHASE_ASKS);	/* the boost is lost: it waits for its turn */
+		change_phase(tctx, PHASE_GRANTED, PHASE_ASKS);	/* the boost is lost: @p waits for its turn */
 	else if (to == PHASE_GRANTED)
 		make_way(cctx, cpu);
 	else if (from == PHASE_PARKED && takes_cpu(p, tctx, cctx, cpu))
@@ -258,7 +262,7 @@ __noinline int ask_again(s32 cpu, u64 now)
 		phase = READ_ONCE(tctx->phase);
 		next = has_demand(tctx) ? phase_message(phase, answer_to(p, tctx, cctx, now)) : phase_calms(phase);
 		if (next != phase && !change_phase(tctx, phase, next))
-			continue;	/* a hook has: it is in the box */
+			continue;	/* a hook has changed it: the task is in the box */
 		if (queue_for(p, tctx) != QUEUE_ASKED)
 			move_to_queue(p, tctx, cpu, queue_for(p, tctx), 0);
 		if (next == PHASE_GRANTED)
@@ -268,8 +272,8 @@ __noinline int ask_again(s32 cpu, u64 now)
 }
 
 /*
- * Takes a task on @cpu that is granted a boost now or has been before, unless another one goes ahead of boosts, or the
- * fair order is to have its turn first: more may have been granted at once than that lets pass.
+ * Takes a task on @cpu that is granted a boost now or has been before. Not if another task goes ahead of boosts, or if
+ * the fair order is to have its turn first. More boosts may have been granted at once than that order lets pass.
  */
 static bool take_boosted(const struct cpu_ctx *cctx, s32 cpu, u64 now)
 {

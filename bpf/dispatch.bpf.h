@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU runs next. In this order: a kernel thread, or a task in its moment, that was asked to leave meanwhile; a
- * task that is to go ahead of boosts (enqueue_fair()); a task of the row or job that has its turn; a boosted task; a
- * task from a busier CPU; the running task, if its turn goes on; the first task in its own queues; a task that waits on
- * another CPU.
+ * What a CPU runs next, in this order:
+ *
+ *	1. a kernel thread, or a task in its moment, that was asked to leave meanwhile
+ *	2. a task that is to go ahead of boosts (enqueue_fair())
+ *	3. a task of the row or job that has its turn
+ *	4. a boosted task
+ *	5. a task from a busier CPU
+ *	6. the running task, if its turn goes on
+ *	7. the first task in its own queues
+ *	8. a task that waits on another CPU
+ *	9. a parked task of its own
  */
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
 
-/* Lets @prev go on for @slice_ns, which stands at @key. Inline, since a function of BPF takes five arguments. */
+/* Lets @prev, which stands at @key, go on for @slice_ns. Inline: a function of BPF takes five arguments at most. */
 static __always_inline void let_go_on(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 				      u64 slice_ns, u64 key, u64 now)
 {
@@ -22,7 +29,7 @@ static __always_inline void let_go_on(struct task_struct *prev, struct task_ctx 
 		start_pulse(tctx, cctx, cpu);
 }
 
-/* Takes the first of the row that has its turn on @cpu, or lets @prev go on if it is one of them. */
+/* Takes the first task of the row that has its turn on @cpu, or lets @prev go on if it is of that row. */
 static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
 	bool goes_on;
@@ -50,8 +57,8 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 }
 
 /*
- * @prev has used its slice, or was asked to yield the CPU: let it go on if it has a message and the gate
- * allows, or if no task in the queue comes before it.
+ * @prev has used its slice, or was asked to yield the CPU. Lets it go on if it has a message and the gate allows, or if
+ * no task in the queue comes before it.
  */
 static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 const struct head *first, u64 now)
@@ -72,8 +79,8 @@ static bool keep_running(struct task_struct *prev, struct task_ctx *tctx, struct
 	if (others && !vtime_before(key, first->key)) {
 		tctx->owes = owes_message(prev, tctx);
 		/*
-		 * It has run since: what was left of the sender's slice then is over, and the sender goes on as well
-		 * as it does.
+		 * It has run since, so what was left of the sender's slice then is over. The sender goes on as well as
+		 * @prev does.
 		 */
 		tctx->message_slice_ns = 0;
 		asks = !cctx->front && arrivals_demand(cctx) && has_demand(tctx);
@@ -107,8 +114,8 @@ bool BPF_STRUCT_OPS(cosched_yield, struct task_struct *from, struct task_struct 
 }
 
 /*
- * An idle CPU takes work from the others, from those that share its cache first. It may idle for a moment only,
- * whatever the loads are. So it takes the lightest task, as a heavy one would leave the CPU to which it has just come.
+ * An idle CPU takes work from other CPUs, first from those that share its cache. It may be idle for a moment only,
+ * whatever the loads are. So it takes the lightest task, as a heavy task would leave the CPU to which it has just come.
  */
 __noinline int steal(s32 cpu)
 {
@@ -141,8 +148,8 @@ static bool take_first(s32 cpu, const struct head *first)
 }
 
 /*
- * Takes @first, or whatever waits elsewhere. A look elsewhere lets go of the CPU's lock, and the kick for what is
- * enqueued meanwhile is forgotten as the idle task is picked. So what has come is looked for once more.
+ * Takes @first, or whatever waits elsewhere. A look elsewhere lets go of the CPU's lock. A kick for a task that is
+ * enqueued meanwhile is forgotten as the idle task is picked. So this looks once more for what has come.
  */
 static void take_next(struct cpu_ctx *cctx, s32 cpu, struct head *first, u64 now)
 {
@@ -154,8 +161,9 @@ static void take_next(struct cpu_ctx *cctx, s32 cpu, struct head *first, u64 now
 }
 
 /*
- * Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h), or is a kernel
- * thread: the task that was there before was asked. Else the thread would wait behind the boost that comes.
+ * Lets @prev, which was asked to leave its CPU in mid-slice, go on if it is in its moment (fair.bpf.h) or is a kernel
+ * thread. A kernel thread was not meant: the request was for the task before it. Otherwise the thread would wait behind
+ * the boost that comes.
  */
 static bool finish(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
@@ -184,7 +192,7 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 			settle(prev, tctx, cctx, now);
 	}
 	refresh_last(cpu, now);
-	/* A full barrier, before the box is looked into: for what comes from now on it is set again. */
+	/* A full barrier, before the box is looked into: whatever comes from now on sets it again. */
 	if (cctx->preempt_at_tick)
 		__sync_lock_test_and_set(&cctx->preempt_at_tick, 0);
 	look_at_parked(cpu, now);

@@ -2,14 +2,14 @@
 /*
  * Endpoints: the sockets and RDMA queues where messages for a task arrived lately, and what they say about it.
  *
- * A task remembers the addresses of a few, not references: an entry may be stale, never wrong.
+ * A task remembers the addresses of a few, and holds no references. So an entry may be stale, but never wrong.
  */
 #ifndef COSCHED_ENDPOINTS_BPF_H
 #define COSCHED_ENDPOINTS_BPF_H
 
 /*
- * Is there still a socket at @addr? No reference is held. Reads through such a pointer are safe, and what they find
- * is believed only if it is a socket that names itself, which nothing at an odd address does (completions.bpf.h).
+ * Is there still a socket at @addr? No reference is held, but reads through such a pointer are safe. What they find is
+ * believed only if it is a socket that names itself. Nothing at an odd address does (completions.bpf.h).
  */
 static bool is_socket(const struct sock *sk, u64 addr)
 {
@@ -41,7 +41,7 @@ static bool holds_data(u64 addr)
 	}
 }
 
-/* Does the endpoint at @addr hold a message? The verifier wants no pointer here, of which a bit could be asked for. */
+/* Does the endpoint at @addr hold a message? @addr is no pointer: the verifier lets no bit of one be tested. */
 static bool holds_message(u64 addr)
 {
 	return is_completions(addr) ? holds_completion(addr) : holds_data(addr);
@@ -64,8 +64,8 @@ static u32 read_up_to(u64 addr)
 }
 
 /*
- * Has a message been read from the endpoint at @addr that is not answered yet? TCP knows: in a dialogue it owes the
- * peer an acknowledgement until it has data to send it along with.
+ * Has a message been read from the endpoint at @addr that is not answered yet? TCP knows. In a dialogue it owes the
+ * peer an acknowledgement until it has data with which to send it.
  */
 static bool owes_answer(u64 addr)
 {
@@ -77,7 +77,7 @@ static bool owes_answer(u64 addr)
 	return is_socket(sk, addr) && sk->sk_protocol == IPPROTO_TCP && icsk->icsk_ack.pending & ICSK_ACK_SCHED;
 }
 
-/* Is what @test asks true of one of the endpoints that @tctx remembers first of all? */
+/* Is what @test asks true of one of the first FIRST_ENDPOINTS endpoints of @tctx? */
 static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*test)(u64 addr))
 {
 	u32 i;
@@ -93,7 +93,7 @@ static __always_inline bool any_endpoint(const struct task_ctx *tctx, bool (*tes
 
 /*
  * Does one of the further endpoints of @tctx hold a message? If none does, they are not looked at again until a message
- * arrives there. One that arrives right now has counted more_endpoints up, after its place was taken.
+ * arrives there. A message that arrives right now takes its place first, and then counts more_endpoints up.
  */
 static bool holds_more(const struct task_ctx *tctx)
 {
@@ -156,8 +156,9 @@ __noinline u32 streams_read(const struct task_ctx *tctx __arg_nonnull)
 }
 
 /*
- * A task that is stopped with a question in its hands has its peer waiting as much as one with a message in its
- * socket. Half of all slices of a pair end like that, and without this nothing would ask for it to run again.
+ * Is there a reason to ask for @tctx to run? If it was stopped with a question unanswered, its peer waits as much as if
+ * a message were in the socket. Half of all slices of a pair end like that. Without this, nothing would ask for the
+ * task to run again.
  */
 static bool has_demand(const struct task_ctx *tctx)
 {
@@ -178,7 +179,7 @@ static bool remembers_endpoint(const struct task_ctx *tctx, u64 addr)
 	return false;
 }
 
-/* Does @place, one of a task's, remember @addr from now on? Not if it has a message already. */
+/* Does @place, one of a task's, remember @addr from now on? Not if the endpoint that it remembers holds a message. */
 static bool take_place(u64 *place, u64 addr)
 {
 	u64 old = READ_ONCE(*place);
@@ -192,8 +193,8 @@ static bool take_place(u64 *place, u64 addr)
 
 /*
  * A message for @tctx has arrived at @addr: has_message() is to look there from now on. A task with a message in all of
- * its places has demand enough: should it read them all and not this one, it finds it when it looks again by itself
- * (park.bpf.h). Not static: see has_message().
+ * its places has demand enough. Should it read all of them and not this one, it finds this one when it looks again by
+ * itself (park.bpf.h). Not static: see has_message().
  */
 __noinline int remember_endpoint(struct task_ctx *tctx __arg_nonnull, u64 addr)
 {

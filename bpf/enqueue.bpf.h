@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a task that is to run goes: to an idle CPU at once, ahead of the running task where a boost or the fair order
- * has it so, else to its CPU's queue.
+ * Where a task that is to run goes. It goes to an idle CPU at once, if there is one. It goes ahead of the running task
+ * where a boost or the fair order has it so. Otherwise it goes to its CPU's queue.
  */
 #ifndef COSCHED_ENQUEUE_BPF_H
 #define COSCHED_ENQUEUE_BPF_H
@@ -18,8 +18,8 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	if (tctx)
 		tctx->woken_sync = (wake_flags & SCX_WAKE_SYNC) && bpf_get_smp_processor_id() == prev_cpu;
 	/*
-	 * Without SCX_WAKE_SYNC, which would put @p behind a waker that promises to sleep, with a CPU idle: pipes and
-	 * sockets promise it at every write, and a stream of messages then runs on one CPU.
+	 * Without SCX_WAKE_SYNC, which would put @p behind a waker that promises to sleep, even with a CPU idle. Pipes
+	 * and sockets promise it at every write, and a stream of messages then runs on one CPU.
 	 */
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, &is_idle);
 	if (!is_idle && wake_flags & SCX_WAKE_FORK)
@@ -47,8 +47,8 @@ static u64 preempt_flag(struct cpu_ctx *cctx)
 }
 
 /*
- * @p has polled in vain, and leaves its CPU to the others: until its message comes, or, if it yields, until all that
- * are there now have had their turn. Returns false if its message has come meanwhile.
+ * @p has polled in vain, and leaves its CPU to the others until its message comes. If it yields, it does so until all
+ * that are there now have had their turn. Returns false if its message has come meanwhile.
  */
 static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 enq_flags)
 {
@@ -71,9 +71,9 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 
 /*
  * Puts @p into a queue of @cpu, in the fair order, and preempts or wakes a CPU for it where that is due. A task that is
- * to preempt as it wakes goes in front of all if it cannot: a kernel thread runs, or it is settled what runs next. So
- * does a task that has been cut short in its moment (fair.bpf.h). Else boosts would go on before it. And so does a
- * kernel thread for which a real-time task leaves no CPU.
+ * to preempt as it wakes goes in front of all if it cannot. It cannot while a kernel thread runs, or when it is settled
+ * what runs next. A task that has been cut short in its moment goes in front too (fair.bpf.h). Otherwise boosts would
+ * go on before it. So does a kernel thread for which a real-time task leaves no CPU.
  */
 static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			 u64 enq_flags)
@@ -105,16 +105,16 @@ static void enqueue_fair(struct task_struct *p, struct task_ctx *tctx, struct cp
 	insert(p, tctx, queue_for(p, tctx), slice_ns, enq_flags);
 	tctx->key = key;
 	wake_cpu_for(p, cctx, cpu);
-	/* ops.select_cpu() has just looked for an idle CPU, and there was none. */
+	/* If ops.select_cpu() was called, it has just looked for an idle CPU, and there was none. */
 	if (!__COMPAT_is_enq_cpu_selected(enq_flags) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		wake_idle_cpu_for(p);
 }
 
 /*
- * Has @p run next. A task that wakes goes straight to the CPU's local queue, unless another is to run before it, or a
- * real-time task has the CPU: behind that no other CPU could take it. One that is just being switched out cannot: its
- * successor is already picked, and preempting "the running task" would hit @p itself. It goes to the queue, and
- * ops.running() sees to it that it is taken from there.
+ * Makes @p run next. A task that wakes goes straight to the CPU's local queue, unless another task is to run before it.
+ * Nor does it go there if a real-time task has the CPU: behind that, no other CPU could take it. A task that is just
+ * being switched out cannot go there. Its successor is already picked, and preempting "the running task" would hit @p
+ * itself. It goes to the queue, and ops.running() sees to it that it is taken from there.
  */
 static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			    u64 enq_flags)
@@ -140,9 +140,10 @@ static void enqueue_boosted(struct task_struct *p, struct task_ctx *tctx, struct
 
 /*
  * @p, which is urgent, runs at once. If another kernel thread is running, @p waits until that thread is done, or until
- * the next tick. The preempted thread then goes on right behind it and does not wait for its turn: otherwise whatever
- * needs it would wait for a whole slice of a task that only computes. Returns false if @p has to wait for its turn: it
- * has used its slice, or it has yielded, or a real-time task has the CPU, from which others may take it.
+ * the next tick. The preempted thread then goes on right behind it, and does not wait for its turn. Otherwise whatever
+ * needs that thread would wait for a whole slice of a task that only computes. Returns false if @p has to wait for its
+ * turn, because it has used its slice or has yielded. It also waits if a real-time task has the CPU, and other CPUs may
+ * take @p from its queue.
  */
 static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 			    u64 enq_flags)
@@ -176,7 +177,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 
 	leaves = tctx->leaves;
 	tctx->leaves = 0;
-	/* The CPU would go idle: have it look for work again, for which @p counts from now on. */
+	/* The CPU would go idle: makes it look for work again, since @p counts as such from now on. */
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (enqueue_aside(p, tctx, cctx, cpu, enq_flags))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fair order of tasks on their CPUs. What it is, policies/fair.h says; here is when a task has its place in it.
+ * The fair order of tasks on their CPUs. policies/fair.h says what it is; here is when a task has its place in it.
  *
  * A CPU's queues (queues.bpf.h) are ordered by key: a task's lead when its slice began, on the clock of the CPU's root.
  * A task that a message boosts is taken ahead of that, and charged like any other. What it has run is read from
@@ -10,8 +10,8 @@
  * A task that is preempted in mid-slice keeps its key and the rest of its slice. Otherwise each boost would also
  * shuffle the tasks that it preempts.
  *
- * Kernel threads do what others ask for, and it is not known for which task. They have a place like all, but neither
- * credit nor debt while they are urgent.
+ * Kernel threads do what other tasks ask for, and it is not known for which task. They have a place like all tasks, but
+ * neither credit nor debt while they are urgent.
  */
 #ifndef COSCHED_FAIR_BPF_H
 #define COSCHED_FAIR_BPF_H
@@ -19,8 +19,8 @@
 #define REFRESH_NS	NSEC_PER_MSEC	/* how often the last in a queue is looked at, at most */
 
 /*
- * Is @p a kernel thread, and have those on @cctx's CPU not used up their budget (policies/account.h)? If they have, @p
- * keeps its debt. Without one it would be due each time that it wakes.
+ * Is @p a kernel thread, and is the budget of kernel threads on @cctx's CPU not used up (policies/account.h)? If it is
+ * used up, @p keeps its debt. Without a debt it would be due each time that it wakes.
  */
 static bool is_urgent(const struct task_struct *p, const struct cpu_ctx *cctx)
 {
@@ -38,7 +38,7 @@ static struct group_on *order_of(const struct task_ctx *tctx)
 	return group_on(tctx->order_group, tctx->order_cpu);
 }
 
-/* Is the group that @tctx was last in the order of still the same, and not another one in its place? */
+/* Is the group in whose order @tctx was last still the same, and not another group in its place? */
 static bool is_order_the_same(const struct task_ctx *tctx)
 {
 	u32 key = tctx->order_group;
@@ -47,7 +47,7 @@ static bool is_order_the_same(const struct task_ctx *tctx)
 	return g && g->cgroup == tctx->order_cgroup;
 }
 
-/* @tctx runs, or leaves the order of its CPU without that. */
+/* @tctx runs, or leaves the order of its CPU without having run: it is no newcomer any more. */
 static void come_no_more(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	if (!tctx->newcomer)
@@ -76,7 +76,7 @@ static void leave_order(struct task_ctx *tctx)
 	settle_groups(tctx->order_group, tctx->order_cpu, 0, 0, tctx->held);
 }
 
-/* How far @tctx is, or was when it was last in an order, ahead of those of its group. */
+/* How far @tctx is ahead in the order of its group, or was when it was last in one. */
 static s64 lead_in_group(const struct task_ctx *tctx)
 {
 	struct group_on *on = order_of(tctx);
@@ -93,7 +93,7 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	struct group_on *on;
 	u64 slice_ns = current_policy()->slice_ns;
 	s64 lead = forget_ways(is_urgent(p, cctx) ? 0 : lead_in_group(tctx));
-	/* Where it was behind, others were ahead. */
+	/* A lag is owed by the tasks that were ahead, and these are on that CPU. */
 	s64 lag = forget_ways(tctx->order_cpu == cpu ? tctx->place.lag : 0);
 	u64 own_credit_ns = forget_ways(tctx->held ? FAIR_LEAD_MAX : credit_ns);
 	u64 now = scx_bpf_now();
@@ -121,8 +121,8 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 }
 
 /*
- * Bounds the debt of @tctx, which is in the order of its CPU, and that of its groups. A change of policy comes
- * without a bill: what was granted under the old one is forgiven.
+ * Bounds the debt of @tctx, which is in the order of its CPU, and that of its groups. When the policy changes, what was
+ * granted under the old policy is forgiven.
  */
 static void bound_debts(struct task_struct *p, struct task_ctx *tctx)
 {
@@ -140,7 +140,7 @@ static void bound_debts(struct task_struct *p, struct task_ctx *tctx)
 	bound_groups(tctx->order_group, tctx->order_cpu, policy, FAIR_LEAD_MAX);
 }
 
-/* @tctx, which awaited a message in the order of @cctx's CPU, keeps no more credit than one that slept. */
+/* @tctx, which awaited a message in the order of @cctx's CPU, keeps no more credit than a task that slept. */
 static void bound_credit(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	u64 credit_ns = fair_credit(current_policy(), cctx->newcomers, true);
@@ -154,7 +154,10 @@ static void bound_credit(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	bound_groups(tctx->order_group, tctx->order_cpu, READ_ONCE(policy_now), credit_ns);
 }
 
-/* Notes how @tctx stands on @cpu, in whose order it is, and returns that. A global function: it is verified once. */
+/*
+ * Notes how @tctx stands on @cpu, in whose order it is, and returns its lead there. A global function: it is verified
+ * once.
+ */
 __noinline s64 note_standing(struct task_ctx *tctx __arg_nonnull, s32 cpu)
 {
 	struct standing standing = {};
@@ -193,8 +196,8 @@ static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 }
 
 /*
- * Starts a slice of what is due to @tctx, which has just been measured by note_standing(). Under beat it is the turn
- * that ends it, before the slice does at a tick. A global function, as above.
+ * Starts a slice of what is due to @tctx, which has just been measured by note_standing(). Under beat the turn ends it,
+ * before the slice would end at a tick. A global function, as above.
  */
 __noinline u64 begin_whole_slice(struct task_ctx *tctx __arg_nonnull)
 {
@@ -209,7 +212,7 @@ static u64 rest_or_whole_slice(struct task_ctx *tctx)
 	return has_rest(tctx) ? tctx->slice_ns - tctx->slice_used_ns : begin_whole_slice(tctx);
 }
 
-/* The same of a task that is queued: with a new slice it has a new place in the queue. */
+/* The same for a task that is queued: with a new slice it has a new place in the queue. */
 static u64 resume_slice(struct task_ctx *tctx, s32 cpu)
 {
 	if (!has_rest(tctx))
@@ -231,8 +234,8 @@ static void refresh(struct task_struct *p, struct task_ctx *tctx, s32 cpu)
 }
 
 /*
- * The last in each queue of @cpu has waited while others may have left or joined: if it is due sooner by now, it goes
- * there. So no task waits for others that are gone, or behind more newcomers than the rest does.
+ * The last task in each queue of @cpu has waited while others may have left or joined. If it is due sooner by now, it
+ * goes there. So no task waits for others that are gone, or behind more newcomers than the rest does.
  */
 __noinline int refresh_last(s32 cpu, u64 now)
 {
@@ -276,8 +279,8 @@ static u64 charge(struct task_struct *p, struct task_ctx *tctx)
 }
 
 /*
- * What messages of @tctx to other nodes tell of its waits, in us; 0: nothing. They tell of its slice instead where
- * boosts end with that.
+ * What messages of @tctx to other nodes tell of its waits, in us; 0: nothing. Where boosts end with the sender's slice,
+ * they tell of that instead.
  */
 static u32 waits_to_tell(const struct task_ctx *tctx)
 {
@@ -324,7 +327,7 @@ static bool runs_user(const struct cpu_ctx *cctx)
 
 /*
  * The task that runs on @cctx's CPU leaves it, and is still @runnable. A kernel thread or another class may have cut it
- * short. Then those that wake meanwhile are compared with it, as no other task runs with which they could be.
+ * short. Then tasks that wake meanwhile are compared with it, as no other task runs with which they could be compared.
  */
 static void note_cut(struct cpu_ctx *cctx, bool runnable, u64 now)
 {
@@ -335,8 +338,8 @@ static void note_cut(struct cpu_ctx *cctx, bool runnable, u64 now)
 }
 
 /*
- * A task that has slept has a moment when it runs, like a task that promises to sleep. Most sleep again by then. One
- * whose row has its turn needs none. Is the running task of @cctx's CPU in its moment?
+ * A task that has slept has a moment when it runs, like a task that promises to sleep. Most sleep again by the end of
+ * it. A task whose row has its turn needs no moment. Is the running task of @cctx's CPU in its moment?
  */
 static bool is_in_moment(const struct cpu_ctx *cctx)
 {
@@ -344,7 +347,7 @@ static bool is_in_moment(const struct cpu_ctx *cctx)
 	       !fair_has_had_time(has_run_ns(cctx, scx_bpf_now()));
 }
 
-/* The same. If it is, and does not sleep, the next tick is told to preempt it. */
+/* The same. If it is in its moment, the next tick is told to preempt it, unless it sleeps by then. */
 static bool has_moment(struct cpu_ctx *cctx)
 {
 	bool in_moment = is_in_moment(cctx);
@@ -367,8 +370,8 @@ static bool has_front(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * Does the fair order have @tctx, which wakes on @cpu, run instead of the task of a user that runs, or was cut short?
- * If a running task has woken it, and promised to sleep, that has a moment to do so. The tick sees to it that no moment
+ * Does the fair order have @tctx, which wakes on @cpu, run instead of the user's task that runs or was cut short? If a
+ * running task has woken @tctx and promised to sleep, it has a moment to do so. The tick sees to it that no moment
  * becomes a slice.
  */
 static bool preempts_now_or_at_tick(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)

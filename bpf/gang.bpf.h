@@ -2,9 +2,9 @@
 /*
  * Gang scheduling: the row of jobs that has its turn goes first (policies/gang.h).
  *
- * The pulse ends each turn on every CPU, and notes how late it was: the skew between CPUs and, if their clocks agree,
- * between nodes. What the row has to run comes first, in the fair order among itself; where it has nothing, the others
- * run. The job that has won a turn by beat is such a row (beat.bpf.h).
+ * The pulse ends each turn on every CPU, and notes how late it was. That is the skew between CPUs and, if their clocks
+ * agree, between nodes. The tasks of the row come first, in the fair order among themselves. Where the row has none to
+ * run, the others run. A job that has won a turn by beat is such a row (beat.bpf.h).
  */
 #ifndef COSCHED_GANG_BPF_H
 #define COSCHED_GANG_BPF_H
@@ -20,7 +20,7 @@ static bool has_row(const struct cpu_ctx *cctx)
 	return is_gang() || (is_beat() && READ_ONCE(cctx->turn_job));
 }
 
-/* Has the row of @p its turn, on the CPU that it is on? A global function: it is verified once. */
+/* Does the row of @p have its turn on the CPU of @p? A global function: it is verified once. */
 __noinline bool has_turn(struct task_struct *p __arg_trusted)
 {
 	const struct cosched_policy *policy = current_policy();
@@ -45,8 +45,8 @@ static bool may_lead(struct task_ctx *tctx, u64 now)
 }
 
 /*
- * May @p, which wakes, take the CPU from the running task, because its row has its turn and that one's has not? The
- * running task has its moment first.
+ * May @p, which wakes, take the CPU from the running task, because only the row of @p has its turn? The running task
+ * has its moment first.
  */
 static bool row_preempts(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
@@ -65,8 +65,8 @@ static void note_turn(struct task_struct *p, struct task_ctx *tctx, struct cpu_c
 }
 
 /*
- * May @p, which wakes or was parked until now, take the CPU from the running task, by its turn or by the fair order? A
- * job does not take it from the job that has won the turn.
+ * May @p, which wakes or was parked until now, take the CPU from the running task, by its turn or by the fair order? No
+ * other job takes it from the job that has won the turn.
  */
 __noinline bool takes_cpu(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 			 struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
@@ -79,7 +79,7 @@ __noinline bool takes_cpu(struct task_struct *p __arg_trusted, struct task_ctx *
 }
 
 /*
- * Those that waited elsewhere when the policy became this one go to the queue in which rows are looked for. A global
+ * Tasks that waited elsewhere when the policy became this one go to the queue in which rows are looked for. A global
  * function, as above.
  */
 __noinline int gather(u64 queue, s32 cpu)
@@ -99,8 +99,8 @@ __noinline int gather(u64 queue, s32 cpu)
 }
 
 /*
- * Takes the first of the row that has its turn on @cpu; with @goes_on only if it comes before the running task, which
- * is of this row as well and stands at @key. A global function, as above.
+ * Takes the first task of the row that has its turn on @cpu. With @goes_on the running task is of this row as well, and
+ * stands at @key: then the task has to come before it. A global function, as above.
  */
 __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 {

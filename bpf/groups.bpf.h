@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tree of cgroups on each CPU: in every group an order of what is runnable in it there (policies/fair.h).
+ * The tree of cgroups on each CPU: every group has an order of what is runnable in it there (policies/fair.h).
  *
- * An order and the places in it change under a lock of their own and not under the runqueue's, since a CPU may take a
- * task from another's queue. So nothing but a place and its order ever has to agree. Whether a group has a place in the
- * order above follows from its own order: a CPU that has changed that looks, under the lock above, whether the place is
- * what it has to be (settle_groups()). In whatever order they come, the last one has seen them all.
+ * An order and the places in it change under a lock of their own. The runqueue's lock would not do, since a CPU may
+ * take a task from another CPU's queue. So nothing but a place and its order ever has to agree. Whether a group has a
+ * place in the order above follows from its own order. A CPU that has changed a group's own order looks, under the lock
+ * above, whether the place is what it has to be (settle_groups()). In whatever order such CPUs come, the last one has
+ * seen all changes.
  *
- * Each CPU notes for itself what has run there in a group. The first CPU that finds the sum of these old makes a new
- * one. So no switch writes what other CPUs write, and a group that sleeps costs nothing.
+ * Each CPU notes for itself what has run there in a group. The first CPU that finds the sum of these notes old makes a
+ * new sum. So no switch writes what other CPUs write, and a group that sleeps costs nothing.
  *
  * Where it hurts: every switch goes up the tree. A group beyond COSCHED_MAX_GROUPS, or deeper than MAX_DEPTH, counts as
  * part of its parent.
@@ -86,7 +87,7 @@ static u32 find_group(struct cgroup *cgrp)
 /* A step on the way up the tree. */
 struct level {
 	struct group *group;
-	struct group_on *here, *above;	/* its order on a CPU, and that which its place is in */
+	struct group_on *here, *above;	/* its order on a CPU, and the order that its place is in */
 };
 
 /* Finds the level of @group on @cpu; false at the root, above which there is nothing. */
@@ -98,7 +99,7 @@ static __always_inline bool find_level(struct level *level, u32 group, s32 cpu)
 	return level->above;
 }
 
-/* The weight in an order of one that the kernel gives this weight. */
+/* The weight in an order of a task or a group to which the kernel gives this weight. */
 static u32 in_units(u32 weight)
 {
 	return (weight ?: 1) * FAIR_WEIGHT_UNIT;
@@ -109,7 +110,7 @@ static u32 task_weight(const struct task_struct *p)
 	return in_units(p->scx.weight);
 }
 
-/* The sum of the weights at the root of @cpu, of what is runnable there. */
+/* The sum of the weights of what is runnable at the root of @cpu. */
 static u64 root_weight(s32 cpu)
 {
 	struct group_on *root = group_on(ROOT_GROUP, cpu);
@@ -127,7 +128,7 @@ static __always_inline void note_presence(struct group_on *on, u32 group, u64 no
 
 /*
  * Adds SUM_CPUS more CPUs to the sum of what runs in @group, if it is time. One CPU does so at a time. If that takes
- * longer than the interval another CPU may begin, and one sum is wrong. A global function, like all below with a loop:
+ * longer than the interval, another CPU may begin, and one sum is wrong. A global function, like all below with a loop:
  * the verifier walks through it once, and it has to return a number.
  */
 __noinline int sum_presence(u32 group, u64 now)
@@ -158,8 +159,8 @@ __noinline int sum_presence(u32 group, u64 now)
 }
 
 /*
- * With what @group counts on a CPU where it is @here, if its order weighs @weight there. @leaves: so much of it leaves
- * another CPU for that.
+ * With what weight @group counts on a CPU where it is @here, if its order weighs @weight there. @leaves: how much of
+ * that leaves another CPU.
  */
 static __always_inline u64 portion_of(const struct group *group, const struct group_on *here, u64 weight, u64 leaves,
 				      u64 now)
@@ -170,7 +171,7 @@ static __always_inline u64 portion_of(const struct group *group, const struct gr
 			    all > leaves ? all - leaves : 0);
 }
 
-/* What @level, whose order has changed or not, is to weigh in the one above. */
+/* What @level, whose order has changed or not, is to weigh in the order above. */
 static __always_inline u64 counts_there(const struct level *level, u64 now)
 {
 	u64 weight = READ_ONCE(level->here->order.weight);
@@ -187,9 +188,9 @@ static bool is_settled(const struct level *level, u64 weight)
 }
 
 /*
- * What runs in @group has changed on @cpu or on others: puts its place right in the order above. False if it was right.
- * @held: the group above is kept from running too. Once more a global function. It calls none itself, since the stack
- * of all functions that call each other is bounded.
+ * What runs in @group has changed on @cpu or on other CPUs: puts its place in the order above right. False if it was
+ * right. @held: the group above is kept from running too. A global function as well. It calls none itself, since the
+ * stack of all functions that call each other is bounded.
  */
 __noinline int settle_level(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, bool held)
 {
@@ -231,9 +232,10 @@ static u32 parent_of(u32 group)
 }
 
 /*
- * What runs in @group on @cpu has changed: puts its place in its parent's order right, and so on up, as far as it makes
- * a difference. A group that has slept may be behind the others by @credit_ns. Not so those below @held: that group was
- * kept from running, and all in it with it, so among each other they stand as they did.
+ * What runs in @group on @cpu has changed: puts its place in its parent's order right. So it does on the way up, as far
+ * as that makes a difference. A group that has slept may be behind the others by @credit_ns. Groups below @held may be
+ * behind by more. The group @held was kept from running, and all in it with it, so among each other they stand as they
+ * did.
  */
 __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, u32 held)
 {
@@ -288,8 +290,8 @@ __noinline int charge_groups(u32 group, s32 cpu, u64 ran_ns)
 }
 
 /*
- * Bounds the debts of @group on @cpu and of those above, of which none is left of another policy than @policy, and
- * their credit, to @credit_ns of CPU time.
+ * Bounds the debts of @group on @cpu and of the groups above, and their credit to @credit_ns of CPU time. A debt from
+ * another policy than @policy is forgiven.
  */
 __noinline int bound_groups(u32 group, s32 cpu, u32 policy, u64 credit_ns)
 {
@@ -321,8 +323,8 @@ struct standing {
 };
 
 /*
- * Takes @standing on @cpu up a level of the tree; false at the root. A global function and behind a pointer, since
- * the verifier knows no values there that would differ from level to level.
+ * Takes @standing on @cpu up a level of the tree; false at the root. A global function that gets a pointer: the
+ * verifier then knows no values there that would differ from level to level.
  */
 __noinline bool stand_above(struct standing *standing __arg_nonnull, s32 cpu)
 {
@@ -340,7 +342,7 @@ __noinline bool stand_above(struct standing *standing __arg_nonnull, s32 cpu)
 	return true;
 }
 
-/* How a task of @weight stands on @cpu that has this @lead in @group. Where it is not runnable yet, as if it were. */
+/* How a task of @weight with this @lead in @group stands on @cpu. Where it is not runnable yet, as if it were. */
 static void stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *standing)
 {
 	u32 depth;
@@ -354,15 +356,15 @@ static void stand(u32 group, u32 weight, s64 lead, s32 cpu, struct standing *sta
 	standing->effective = standing->effective ?: 1;
 }
 
-/* A task that does not wait on a CPU, if it came there. */
+/* What a task that does not wait on a CPU would be if it came there. */
 struct newcomer {
 	u64 effective;		/* as in struct standing */
 	u64 more;		/* by so much the sum of weights at the root would rise */
 };
 
 /*
- * What a task of @weight in @group would be on @cpu, if it came there from another CPU, where it waits (@leaves), or
- * from its sleep: its group counts for more there then. A global function, as above.
+ * What a task of @weight in @group would be on @cpu, if it came there. It comes from another CPU where it waits
+ * (@leaves), or from its sleep. Its group counts for more on @cpu then. A global function, as above.
  */
 __noinline int imagine_newcomer(u32 group, u32 weight, s32 cpu, bool leaves, struct newcomer *newcomer __arg_nonnull)
 {

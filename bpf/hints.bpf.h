@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Hints: what a program says of its waits itself, where the kernel cannot see them (hints/cosched.h).
+ * Hints: what a program itself says of its waits, where the kernel cannot see them (hints/cosched.h).
  *
  * A task that polls memory, such as the completion queue of a network card, makes no system call. What it waits for
  * arrives at no socket. So its process has a page that it shares with the scheduler, with a place for each of its
  * threads. A place holds a level, which is read wherever the sockets of a task are read, and never an event. To say
  * something costs a store to memory, and interrupts no CPU.
  *
- *	waits	odd while the thread waits. For as long as the number stays the same, the thread polls in vain in the sense
- *		of polls.bpf.h: it is parked after its spin time, until it has a message or is to look again
- *	pending	there is something for the thread. It counts as a message in one of its sockets: it asks the gate for what
- *		any message might ask, and keeps the thread from being parked
+ *	waits	odd while the thread waits. For as long as the number stays the same, the thread polls in vain in the
+ *		sense of polls.bpf.h. It is parked after its spin time, until it has a message or is to look again
+ *	pending	there is something for the thread. It counts as a message in one of its sockets. It asks the gate for
+ *		what any message might ask, and keeps the thread from being parked
  *
  * Nothing here is believed. A thread that claims to wait, and does not, is off the CPU when others want it. A thread
  * that claims to have a message, and has none, is treated like a task whose socket is never empty. The gate counts what
  * it has used, and says no.
  *
- * The page is an array that can be mapped, one of its own for each process, which the loader makes and hands over
- * (src/hints/). Every other way lets a process see or write more than its own: memory of the process itself, which the
- * kernel can read since 6.13 (__uptr), would have to be mapped by the loader to be handed to the kernel.
+ * The page is an array that can be mapped. Each process has one of its own, which the loader makes and hands over
+ * (src/hints/). Every other way lets a process see or write more than its own. Since 6.13 the kernel can read memory of
+ * the process itself (__uptr). But the loader would have to map that memory to hand it to the kernel.
  */
 #ifndef COSCHED_HINTS_BPF_H
 #define COSCHED_HINTS_BPF_H
@@ -31,7 +31,7 @@ struct hint_page {
 	__uint(value_size, sizeof(struct cosched_hint));
 };
 
-/* By a number that no other page ever had, so that a task whose page is gone finds none, and not that of another. */
+/* By a number that no other page ever had. So a task whose page is gone finds no page, and not that of another task. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
 	__uint(max_entries, COSCHED_HINT_PROCESSES);
@@ -70,7 +70,7 @@ __noinline bool hints_message(const struct task_ctx *tctx __arg_nonnull)
 	return hint && READ_ONCE(hint->pending);
 }
 
-/* Hints are not heard at @page any more. False if they were not: another CPU has been faster. */
+/* Hints are not heard at @page any more. False if they were not heard there: another CPU has been faster. */
 static bool drop_hint(struct task_ctx *tctx, u64 page)
 {
 	if (__sync_val_compare_and_swap(&tctx->hint_page, page, 0) != page)
@@ -79,7 +79,7 @@ static bool drop_hint(struct task_ctx *tctx, u64 page)
 	return true;
 }
 
-/* What the loader says of @p, which may be ending meanwhile. Nothing else changes where its hints stand. */
+/* Places the hints of @p, which may be ending meanwhile, as the loader says. Nothing else changes where they stand. */
 static int change_place(struct task_struct *p, const struct cosched_hint_place *place)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -91,7 +91,7 @@ static int change_place(struct task_struct *p, const struct cosched_hint_place *
 		return -EINVAL;
 	page = READ_ONCE(tctx->hint_page);
 	if (place->is_over) {
-		/* It may have another one meanwhile. */
+		/* The thread may have another place meanwhile. */
 		return page == place->page && tctx->hint_slot == place->slot && drop_hint(tctx, page) ? 0 : -ESRCH;
 	}
 	if (page == HINTS_OVER)

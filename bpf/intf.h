@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the BPF side and the Rust side share: the shapes of the maps that the loader reads, and the
- * limits that both must agree on. The policy itself is in policies/policy.h.
+ * What the BPF side and the Rust side share: the shapes of maps that the loader reads, and limits that both must agree
+ * on. The policy itself is in policies/policy.h.
  */
 #ifndef COSCHED_INTF_H
 #define COSCHED_INTF_H
@@ -37,7 +37,7 @@ enum {
 	COSCHED_MAX_JOBS = 4096,	/* jobs told apart; the rest is counted together */
 	COSCHED_MAX_CALLS = 16,		/* system calls of a kind, see polls.bpf.h */
 	COSCHED_LATENCY_BUCKETS = 26,	/* bucket i counts latencies <= 2^i us, the last the rest */
-	COSCHED_TRACE_BYTES = 4 << 20,	/* of the ring through which a trace is read; there is none while it is not read */
+	COSCHED_TRACE_BYTES = 4 << 20,	/* of the ring through which a trace is read; else there is no ring */
 	COSCHED_MAX_COMPLETIONS = 8192,	/* RDMA queues that completions are followed in; of more, those used lately */
 	COSCHED_WIRE_CONNECTIONS = 16384,	/* whose messages' epochs are kept; of more, those used lately */
 	COSCHED_WIRE_PEERS = 1024,	/* networks (--peer) */
@@ -77,9 +77,9 @@ struct cosched_job_stats {
 enum cosched_event_kind {
 	COSCHED_EVENT_ARRIVAL,		/* a message arrives for the task */
 	COSCHED_EVENT_DECISION,		/* the gate grants the task a boost, or denies it */
-	COSCHED_EVENT_SWITCH_IN,	/* the task runs from here on; if it runs already, it goes on as the flags say */
+	COSCHED_EVENT_SWITCH_IN,	/* the task runs from here on; if it ran already, it goes on as the flags say */
 	COSCHED_EVENT_SWITCH_OUT,	/* it has left its CPU */
-	COSCHED_EVENT_TURN,		/* beat: the job wins a turn on the CPU, or not though it has on another one */
+	COSCHED_EVENT_TURN,		/* beat: the job wins a turn on the CPU, or not, though it has on another CPU */
 	COSCHED_EVENT_CLOCK,		/* beat: the clock of turns goes forward, as peers of the job have it */
 	COSCHED_NR_EVENTS,
 };
@@ -92,9 +92,9 @@ enum cosched_event_flag {
 	COSCHED_EVENT_WON = 16,		/* turn: the job has won it on this CPU */
 };
 
-/* A job draws for a turn on one CPU, and on another one. */
+/* How a job's draw for a turn on one CPU compares with its draw on another. */
 enum cosched_verdict {
-	COSCHED_VERDICT_FIRST,		/* no other one of this machine has drawn for it yet */
+	COSCHED_VERDICT_FIRST,		/* no other CPU of this machine has drawn for it yet */
 	COSCHED_VERDICT_ALIKE,
 	COSCHED_VERDICT_UNLIKE,
 };
@@ -102,7 +102,7 @@ enum cosched_verdict {
 struct cosched_event {
 	u64 time_ns;			/* CLOCK_MONOTONIC, which is the same on all CPUs; scx_bpf_now() is not */
 	u64 job;			/* of the task */
-	u64 ns;				/* decision: how long the boost is to last; switches: the task's CPU time so far;
+	u64 ns;				/* decision: how long the boost is to last; switch: the task's CPU time so far;
 					   turn: its number; clock: how far it is ahead of TAI */
 	u32 pid;			/* 0: of a job, and not of a task */
 	u32 cpu;			/* that the task is on, runs or not */
@@ -117,7 +117,7 @@ struct cosched_event {
 /* Where a thread gives its hints, or does so no longer (hints.bpf.h). */
 struct cosched_hint_place {
 	u64 page;			/* key of the page of its process */
-	u32 process;			/* both as the first namespace of processes has them */
+	u32 process;			/* this and the next: as the first namespace of processes has them */
 	u32 thread;
 	u32 slot;
 	u32 is_over;			/* 1: it has given them there, and is to be forgotten */
@@ -136,7 +136,7 @@ struct cosched_wire_note {
 	u64 waits_us;			/* what the sender's waits say of its job's imbalance; 0: nothing */
 	u64 noted_at;			/* CLOCK_MONOTONIC: when what came was believed last; 0: never */
 	u64 xdp_at;			/* of a connection: when XDP saw one last; 0: never */
-	u64 receiver;			/* of a connection, with --prefetch: task_id of the receiver there; 0: not known */
+	u64 receiver;			/* of a connection, with --prefetch: the receiver's task_id; 0: not known */
 	struct cosched_beat_news news;	/* of its job's turns; without sizes: none were believed since the last epoch */
 	u64 job;			/* whose they are: cosched_wire_job() */
 };

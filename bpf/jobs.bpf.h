@@ -3,8 +3,8 @@
  * What each job used and what its fair share would have been (thesis 5.1: F = N T_C / T_E).
  *
  * T_C is CPU time, and the share is that of policies/account.h. A task that waits for a message inside a receive is
- * still claiming its share, so that time counts too, as if the task had been runnable; other sleep does not. Jobs are
- * counted per CPU and summed by the loader, so no two CPUs share a counter.
+ * still claiming its share. So that time counts too, as if the task had been runnable. Other sleep does not count. Jobs
+ * are counted per CPU and summed by the loader, so no two CPUs share a counter.
  */
 #ifndef COSCHED_JOBS_BPF_H
 #define COSCHED_JOBS_BPF_H
@@ -57,7 +57,7 @@ static void advance_share_clock(struct cpu_ctx *cctx, s32 cpu, u64 now)
 	account_advance(&cctx->shares, root_weight(cpu), now);
 }
 
-/* What the fair share of @tctx has grown by since this was last asked, in ns. */
+/* How much the fair share of @tctx has grown since this was last asked, in ns. */
 static u64 take_fair_share(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	u64 passed_ns = cctx->shares.ns - tctx->share_seen;
@@ -66,7 +66,10 @@ static u64 take_fair_share(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 	return account_share(passed_ns, tctx->effective);
 }
 
-/* What the fair share of @tctx, which is in the order of a CPU, will have grown by @now, in ns. Changes nothing. */
+/*
+ * How much the fair share of @tctx, which is in the order of a CPU, has grown since then up to @now, in ns. Changes
+ * nothing.
+ */
 static u64 due_share(const struct task_ctx *tctx, u64 now)
 {
 	struct cpu_ctx *cctx = is_in_order(tctx) ? cpu_ctx_of(tctx->order_cpu) : NULL;
@@ -84,8 +87,8 @@ __noinline s64 surplus_of(struct task_ctx *tctx __arg_nonnull, u64 now)
 }
 
 /*
- * Notes what @p has run and what its fair share was. A task that switches often does so many times in a
- * millisecond, so the notes are posted to the job's account only when there is something to post, or at @end.
+ * Notes what @p has run and what its fair share was. A task that switches often does so many times in a millisecond. So
+ * the notes are posted to the job's account only when they come to POST_AFTER_NS, or at @end.
  */
 static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u64 fair_ns, bool end)
 {
@@ -112,9 +115,9 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
 }
 
 /*
- * @p is runnable on @cpu from now on. Not in ops.runnable(), since whatever becomes runnable is enqueued or run at
- * once, and a callback less makes a wake-up cheaper. What it was due elsewhere until now, in a queue from which it was
- * taken, stays due; and so is what it was due here while it awaited a message.
+ * @p is runnable on @cpu from now on. This is not in ops.runnable(): whatever becomes runnable is enqueued or run at
+ * once, and one callback fewer makes a wake-up cheaper. If @p was taken from a queue of another CPU, what it was due
+ * there stays due. So does what it was due here while it awaited a message.
  */
 __noinline int become_runnable(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 			       struct cpu_ctx *cctx __arg_nonnull, s32 cpu)

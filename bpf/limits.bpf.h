@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cpu.max: which groups have a limit, and what they have left (policies/limit.h). What becomes of a task whose group
- * has nothing left, aside.bpf.h says.
+ * cpu.max: which groups have a limit, and what they have left (policies/limit.h). aside.bpf.h says what becomes of a
+ * task whose group has nothing left.
  *
- * Each group remembers the nearest group on its way up that has a limit, so the tasks of a group without one look at a
+ * Each group remembers the nearest group on its way up that has a limit. So tasks of a group without a limit look at a
  * word or two. A change of any limit counts limits_version up, and what a group remembers of another version is void.
  *
  * A portion changes under the runqueue lock of its CPU, and a pool under a lock of its own.
  *
- * Without timers (PREEMPT_RT) no group has a limit: nobody would have a task that was set aside run on an idle CPU.
+ * Without timers (PREEMPT_RT) no group has a limit: nothing would make an idle CPU run a task that was set aside.
  *
  * Where it hurts: a task that holds a lock inside the kernel is set aside like any other. Tasks that want that lock
  * wait with it. A group that counts as its parent for want of a place (groups.bpf.h) has no limit.
@@ -116,7 +116,7 @@ __noinline u32 furthest_held(u32 group, s32 cpu, u64 now)
 	return held;
 }
 
-/* What a CPU takes at a time of @limited itself (limit_part()). */
+/* What a CPU takes at a time from the pool of @limited itself (limit_part()). */
 static __always_inline u64 part_of(const struct limited *limited, u64 now)
 {
 	u64 counts = portion_of(limited->group, limited->here, limited->here->order.weight, 0, now);
@@ -125,8 +125,8 @@ static __always_inline u64 part_of(const struct limited *limited, u64 now)
 }
 
 /*
- * Has portions at hand for @group on @cpu, on which it is about to run. Returns the least, ns. A global function, as
- * above.
+ * @group is about to run on @cpu: takes portions for it and the groups above, where they are needed. Returns the least,
+ * in ns. A global function, as above.
  */
 __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 {
@@ -143,7 +143,10 @@ __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 		part_ns = part_of(&limited, now);
 		bpf_spin_lock(&limited.pool->lock);
 		limit_take(&limited.pool->limit, &limited.here->portion, part_ns, now);
-		/* Not what it returns: of that a verifier before 7.3 knows so much that no level is like the one before. */
+		/*
+		 * Not what limit_take() returns: a verifier before 7.3 knows so much of it that no level is like the
+		 * one before.
+		 */
 		left = READ_ONCE(limited.here->portion.left_ns);
 		bpf_spin_unlock(&limited.pool->lock);
 		if (left < least)
@@ -170,8 +173,8 @@ __noinline int charge_limits(u32 group, s32 cpu, u64 ran_ns)
 }
 
 /*
- * Gives back what @group and those above have left on @cpu where they have nothing to run any more. A global function,
- * as above.
+ * Gives back what @group and the groups above have left on @cpu, if they have nothing to run there any more. A global
+ * function, as above.
  */
 __noinline int return_portions(u32 group, s32 cpu)
 {
@@ -184,7 +187,10 @@ __noinline int return_portions(u32 group, s32 cpu)
 			break;
 		if (!limited.here->order.weight && limited.here->portion.left_ns) {
 			bpf_spin_lock(&limited.pool->lock);
-			/* This may be another CPU: what has come there meanwhile has taken its part, or is about to. */
+			/*
+			 * This may run on another CPU: a task that has come to @cpu meanwhile has taken its part, or is
+			 * about to.
+			 */
 			if (!READ_ONCE(limited.here->order.weight))
 				limit_return(&limited.pool->limit, &limited.here->portion);
 			bpf_spin_unlock(&limited.pool->lock);
@@ -248,7 +254,7 @@ static void bound_slice(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	scx_bpf_task_set_slice(p, ns);
 }
 
-/* Something of @tctx, which is in the order of its CPU, has run for @ran_ns. */
+/* @tctx, which is in the order of its CPU, has run for @ran_ns. */
 static void charge_limit(const struct task_ctx *tctx, u64 ran_ns)
 {
 	if (limit_of(tctx->order_group) != ROOT_GROUP)
@@ -263,8 +269,8 @@ static void return_limit(const struct task_ctx *tctx)
 }
 
 /*
- * The kernel tells what cpu.max says of @cgrp; a quota beyond all measure is "max". Each limit that is set begins
- * with a whole quota. A task that waits for the old one looks again when that one's period ends.
+ * The kernel tells what cpu.max says of @cgrp; a quota beyond all measure is "max". Each limit that is set begins with
+ * a whole quota. A task that waits for the old limit looks again when the old period ends.
  */
 static void set_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)
 {
@@ -275,7 +281,7 @@ static void set_limit(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burs
 	struct pool *pool = bpf_map_lookup_elem(&pools, &group);
 	u64 now = scx_bpf_now();
 
-	/* One whose place has had another owner may have that one's limit. */
+	/* A place that has had another owner may still have that owner's limit. */
 	if (!has_timers || !g || !pool || g->cgroup != cgrp->kn->id || !(quota_ns | pool->limit.quota_ns))
 		return;
 	bpf_spin_lock(&pool->lock);

@@ -2,37 +2,37 @@
 /*
  * scx_cosched: demand-based coscheduling as a sched_ext scheduler.
  *
- * A parallel job on time-shared nodes waits for messages from processes that are not running just now.
- * Here the arrival of a message is the demand to run its receiver, so that processes which talk to each
- * other come to run at the same time on all nodes, without a coordinator and without a change to them.
+ * A parallel job on time-shared nodes waits for messages from processes that are not running just now. Here the arrival
+ * of a message is a demand to run its receiver. So processes that talk to each other come to run at the same time on
+ * all nodes. That takes no coordinator, and no change to the programs.
  *
- * Take two nodes, each with one process of the job and four busy competitors, all of equal weight, and
- * 20 ms slices. Left to themselves (`local`), each process runs a fifth of the time, and both at once
- * only a twenty-fifth: the job makes 4% of the round trips that it would make alone and spins through
- * the rest of its share. With demand, the process whose turn it is sends its message, the message runs
- * its peer, and both spend the same 20 ms talking. The share stays a fifth, for what is boosted is
- * charged and the fair order lets the others catch up, but now nearly all of that fifth is work.
+ * Take two nodes, each with one process of the job and four busy competitors, all of equal weight, and 20 ms slices.
+ * Left to themselves (`local`), each process runs a fifth of the time, and both run at once only a twenty-fifth of the
+ * time. The job then makes 4% of the round trips that it would make alone, and spins through the rest of its share.
+ * With demand, the process whose turn it is sends its message, the message makes its peer run, and both spend the same
+ * 20 ms talking. The share stays a fifth, because boosted time is charged and the fair order lets the others catch up.
+ * But now nearly all of that fifth is work.
  *
  *	cpu.bpf.h	what is known of a CPU, and counted there
- *	state.bpf.h	what is known of a task, an endpoint
+ *	state.bpf.h	what is known of a task, and of an endpoint
  *	queues.bpf.h	where tasks wait, and what hooks have marked there
  *	groups.bpf.h	the tree of cgroups, with an order on each CPU
  *	cgroups.bpf.h	cgroups come and go
  *	limits.bpf.h	cpu.max: what a group has left
  *	fair.bpf.h	the fair order: when a task has its place in it
  *	jobs.bpf.h	what each job used, and what its share would have been
- *	trace.bpf.h	arrivals, decisions and switches for somebody who looks
- *	hints.bpf.h	what programs say of their waits themselves
+ *	trace.bpf.h	arrivals, decisions and switches, for `scx_cosched trace`
+ *	hints.bpf.h	what programs themselves say of their waits
  *	completions.bpf.h	RDMA queues, and what they hold
- *	endpoints.bpf.h	has a task a message, or a question to answer
- *	polls.bpf.h	is a task in the middle of a receive
- *	park.bpf.h	one that polls in vain leaves its CPU until a message comes
+ *	endpoints.bpf.h	whether a task has a message, or a question to answer
+ *	polls.bpf.h	whether a task is in the middle of a receive
+ *	park.bpf.h	a task that polls in vain leaves its CPU until a message comes
  *	carry.bpf.h	what a message brings along from its sender's node
- *	wire_notes.bpf.h across the network; wire.bpf.c, an object of its own, puts it there
+ *	wire_notes.bpf.h the same across the network; an object of its own, wire.bpf.c, puts it there
  *	beat.bpf.h	turns by the clock that all nodes draw alike
  *	gang.bpf.h	the tasks whose turn it is go first; rows of a gang, for comparison
  *	demand.bpf.h	the demand to run, and the gate that says when a boost is fair
- *	prefetch.bpf.h	those that a task hears from are asked for when its slice begins
+ *	prefetch.bpf.h	when a task's slice begins, the tasks that it hears from are asked for
  *	sockets.bpf.h	hooks: which task receives where, what has arrived
  *	waits.bpf.h	hooks: a receive that finds nothing spins before it sleeps
  *	wakes.bpf.h	a hook: what tasks of a job tell each other by waking
@@ -41,13 +41,13 @@
  *	switch.bpf.h	a task becomes runnable, runs, stops, sleeps
  *	balance.bpf.h	on which CPU a task waits
  *	aside.bpf.h	a task whose group has used up its cpu.max waits apart
- *	enqueue.bpf.h	where a task waits
+ *	enqueue.bpf.h	where a task that is to run goes: to a CPU, or to a queue
  *	dispatch.bpf.h	which task a CPU takes
  *	main.bpf.c	tasks and cgroups come and go; the table of callbacks
  *
- * Where it hurts: slices end at a timer tick, so two nodes that started together end up to a tick apart;
- * a receiver that spins in user space on shared memory is invisible unless it gives hints; the fair order is kept per
- * CPU, and CPUs balance weights, so tasks that weigh little and wake often take more of a CPU than it allows for.
+ * Where it hurts. Slices end at a timer tick, so two nodes that started together end up to a tick apart. A receiver
+ * that spins in user space on shared memory is invisible unless it gives hints. The fair order is kept per CPU, and
+ * CPUs balance weights. So tasks that weigh little and wake often take more of a CPU than the balance allows for.
  */
 #include <scx/common.bpf.h>
 #include "intf.h"
@@ -67,7 +67,7 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* Weak: a kernel whose configuration cannot be read is no reason not to run. */
+/* Weak, so that the scheduler also runs where the kernel's configuration cannot be read. */
 extern unsigned CONFIG_HZ __kconfig __weak;
 
 UEI_DEFINE(uei);
@@ -112,7 +112,10 @@ void BPF_STRUCT_OPS(cosched_enable, struct task_struct *p)
 	tctx->shed_at = scx_bpf_now();
 }
 
-/* @p goes to another scheduling class, while it runs perhaps: it is not ours to run, nor to spin in our hooks. */
+/*
+ * @p goes to another scheduling class, perhaps while it runs. It is not ours to run any more, and is not to spin in our
+ * hooks.
+ */
 void BPF_STRUCT_OPS(cosched_disable, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -121,7 +124,10 @@ void BPF_STRUCT_OPS(cosched_disable, struct task_struct *p)
 		set_phase(tctx, PHASE_BLOCKED);
 }
 
-/* @child starts where its parent stands, or one that always has the next one do its work would never be charged. */
+/*
+ * @child starts where its parent stands. Otherwise a process that has its work done by ever new children would never be
+ * charged.
+ */
 static void inherit_place(struct task_ctx *child)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
@@ -181,8 +187,8 @@ void BPF_STRUCT_OPS(cosched_cgroup_exit, struct cgroup *cgrp)
 }
 
 /*
- * The kernel takes a runnable task off its queue for this, so the sums follow by themselves. So it does when a task's
- * nice level changes, for which there is no callback here.
+ * The kernel takes a runnable task off its queue for this, so the sums follow by themselves. It does the same when a
+ * task's nice level changes, for which there is no callback here.
  */
 void BPF_STRUCT_OPS(cosched_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
 {
@@ -209,7 +215,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cosched_init)
 	u32 cpu, queue;
 	s32 err;
 
-	/* While there is room: it is wanted when there is none. */
+	/* Now, while there is room: it is needed when there is none. */
 	bpf_map_update_elem(&jobs, &other, &none, BPF_NOEXIST);
 	bpf_for(cpu, 0, nr_cpu_ids) {
 		bpf_for(queue, 0, NR_QUEUES) {

@@ -2,9 +2,9 @@
 /*
  * Parking: a task that polls in vain leaves its CPU to the others, and comes back when it has a message.
  *
- * It stays runnable and in the fair order, but waits in QUEUE_PARKED, which is taken from when there is nothing else to
- * run. It loses nothing: what it does not use of its share meanwhile it may use later, as far as a task
- * that slept might.
+ * It stays runnable and in the fair order, but waits in QUEUE_PARKED. A CPU takes tasks from there when there is
+ * nothing else to run. A parked task loses nothing. What it does not use of its share it may use later, as far as a
+ * task that slept might.
  *
  * A message must not be lost between the empty poll and the parking. Pending is a level here too (demand.bpf.h):
  *
@@ -14,19 +14,19 @@
  * At least one of the two sees the other. tests/parking_model.rs tries the interleavings.
  *
  * Yet an arrival may go unnoticed: the kernel does not run a hook on a CPU where a task was preempted inside that very
- * hook. So the CPU of a parked task reads its sockets too, once a tick at most, when it looks for work; of many parked
- * tasks it looks at a few at a time, in turn. And should a message come where no hook watches, the task looks again by
+ * hook. So the CPU of a parked task reads its sockets too when it looks for work, once a tick at most. Of many parked
+ * tasks it looks at a few at a time, in turn. A message may also come where no hook watches. So the task looks again by
  * itself after the recheck time.
  *
- * With PREEMPT_RT a task may lose its CPU with a spin lock in its hands, say that of the socket where it looks for its
- * message. If it is parked so, the sender waits for the lock, and no message comes. So the CPU of a parked task looks
- * for such a waiter too, and has the task go on. The same holds for the kernel's mutexes there, and for the user's that
- * hand priorities on everywhere.
+ * With PREEMPT_RT a task may lose its CPU while it holds a spin lock, such as that of the socket that it polls. If it
+ * is parked so, the sender waits for the lock, and no message comes. So the CPU of a parked task looks for such a
+ * waiter too, and lets the task go on. The same holds there for the kernel's mutexes, and everywhere for users' mutexes
+ * that hand priorities on.
  */
 #ifndef COSCHED_PARK_BPF_H
 #define COSCHED_PARK_BPF_H
 
-/* Was @tctx asked to leave its CPU, and has had no message since? */
+/* Was @tctx asked to leave its CPU, and has it had no message since? */
 static bool is_to_park(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	return tctx->leaves && !may_have_read(tctx, cctx) && !has_message(tctx);
@@ -49,13 +49,15 @@ static bool park(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 	return true;
 }
 
-/* Does another task wait for a lock that @p holds? Of all locks only those that hand priorities on tell. */
+/* Does another task wait for a lock that @p holds? Only locks that hand priorities on can tell. */
 static bool is_waited_for(const struct task_struct *p)
 {
 	return bpf_core_field_exists(p->pi_waiters) && p->pi_waiters.rb_root.rb_node;
 }
 
-/* Has @p a signal to see to? Its own flag says so too, in a place that depends on the architecture (waits.bpf.h). */
+/*
+ * Does @p have a signal to handle? Its own flag says so too, in a place that depends on the architecture (waits.bpf.h).
+ */
 static bool is_signalled(const struct task_struct *p)
 {
 	return (p->pending.signal.sig[0] | p->signal->shared_pending.signal.sig[0]) & ~p->blocked.sig[0];
@@ -93,7 +95,7 @@ __noinline int unpark(struct task_struct *p __arg_trusted, struct task_ctx *tctx
 	return 0;
 }
 
-/* Looks at parked tasks of @cpu, and lets those go that have a message or are to look again. */
+/* Looks at parked tasks of @cpu, and unparks tasks that have a message or are to look again. */
 __noinline int look_at_parked(s32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);

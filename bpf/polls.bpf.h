@@ -2,24 +2,24 @@
 /*
  * Which tasks poll: they wait for a message by asking for it again and again.
  *
- * A task that spins through system calls is in the middle of one most of the time. So it is not watched at each
- * call, which would slow down the very loop that is to be fast; it is looked at now and then, when it loses the CPU and
- * at the pulse of its CPU (pulse.bpf.h). The registers that it entered the kernel with say which call it is in. A task
- * that computes, and polls now and then, is found in such a call too, but seldom. A task counts as polling if most of
- * the last few looks have found it in one.
+ * A task that spins through system calls is in the middle of one most of the time. So it is not watched at each call,
+ * which would slow down the very loop that is to be fast. It is looked at now and then: when it loses the CPU, and at
+ * the pulse of its CPU (pulse.bpf.h). The registers that it entered the kernel with say which call it is in. A task
+ * that computes, and polls now and then, is found in such a call too, but seldom. A task counts as polling if enough of
+ * the last few looks have found it in one (MIN_POLLING).
  *
  *	receives	read, recvfrom, recvmsg and the like, on a socket
  *	polls		poll, select, epoll_wait, io_uring_enter and the like, and sched_yield
  *
- * A look may come upon a task that leaves a receive with a message, or that has just read one inside. Such a task does
- * not wait, it is about to answer, and to park it would stop its peer as well. What the call returns tells the former.
- * As for the latter, no wait counts in which there was a message to be read, as far back as the last look. Should its
- * arrival have gone unnoticed, TCP says how far it has been read, the hooks on Unix sockets whether there was
- * something, and for UDP one look is not enough.
+ * A look may come upon a task that leaves a receive with a message, or that has just read a message inside. Such a task
+ * does not wait. It is about to answer, and to park it would stop its peer as well. What the call returns tells the
+ * first case. In the second, no wait counts in which there was a message to be read, as far back as the last look. If
+ * the message's arrival went unnoticed, TCP says how far the stream has been read. The hooks on Unix sockets say
+ * whether there was something. For UDP one look is not enough.
  *
- * Such a look also finds the reader of a socket that has neither made the socket nor ever sleeps there: in a receive, or
- * in poll or select. It cannot write to the socket's storage, for which it has no reference. So it leaves a note that
- * the next arrival takes up.
+ * A look also finds a reader that has neither made its socket nor ever sleeps there, in a receive, poll or select. The
+ * look cannot write to the socket's storage, for which it has no reference. So it leaves a note that the next arrival
+ * takes up.
  *
  * Where it hurts: a task that waits by epoll where another task has set that up is found only in its receives. A
  * receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h). A receiver that seldom
@@ -74,7 +74,7 @@ static void current_call(struct task_struct *p, struct call *call)
 #endif
 }
 
-/* Does @call return with a message, or else with more than the news that there is none? */
+/* Does @call return with a message, or with anything but the answer that there is none? */
 static bool is_answered(const struct call *call)
 {
 	return call->result && call->result != -ENOSYS && call->result != -EAGAIN;
@@ -90,7 +90,7 @@ static bool is_among(const volatile u32 *calls, u32 call)
 	return false;
 }
 
-/* The file that file descriptor @fd of @p is; 0: it is none. */
+/* The file behind file descriptor @fd of @p; 0: there is none. */
 static u64 file_of_fd(struct task_struct *p, u64 fd)
 {
 	struct fdtable *fdt = p->files ? p->files->fdt : NULL;
@@ -102,7 +102,7 @@ static u64 file_of_fd(struct task_struct *p, u64 fd)
 	return bpf_probe_read_kernel(&file, sizeof(file), files + fd) ? 0 : (u64)file;
 }
 
-/* The socket that the file at @addr is; 0: it is none. */
+/* The socket behind the file at @addr; 0: it is no socket. */
 static u64 socket_of_file(u64 addr)
 {
 	struct file *file;
@@ -117,7 +117,7 @@ static u64 socket_of_file(u64 addr)
 	return (u64)sock->sk;
 }
 
-/* The socket that file descriptor @fd of @p is; 0: it is none. */
+/* The socket behind file descriptor @fd of @p; 0: it is no socket. */
 static u64 socket_of_fd(struct task_struct *p, u64 fd)
 {
 	return socket_of_file(file_of_fd(p, fd));
@@ -132,8 +132,8 @@ static void note_reading(struct task_struct *p, u64 addr)
 }
 
 /*
- * Is @p, which is being stopped, in the middle of a send to one of those that it hears from? Its answer may have left
- * its hands, and not be with them yet: what TCP knows of a debt has gone by then (endpoints.bpf.h).
+ * Is @p, which is being stopped, in the middle of a send to a task that it hears from? Its answer may be on its way,
+ * and not have arrived yet. TCP knows of no debt any more by then (endpoints.bpf.h).
  */
 static bool is_sending(struct task_struct *p, const struct task_ctx *tctx)
 {
@@ -153,7 +153,7 @@ static bool owes_message(struct task_struct *p, const struct task_ctx *tctx)
 	return has_question(tctx) || is_sending(p, tctx);
 }
 
-/* A message arrives at @addr, where another task may have been seen to read than was known so far. */
+/* A message arrives at @addr, where a look may have seen another task read than was known so far. */
 static void correct_receiver(struct endpoint *ep, u64 addr)
 {
 	u64 *reader = bpf_map_lookup_elem(&readers, &addr);
@@ -252,8 +252,8 @@ static bool may_have_read(const struct task_ctx *tctx, const struct cpu_ctx *cct
 }
 
 /*
- * How long ago @since was. Not by scx_bpf_now(), which may be some ms behind: what is over by then would count as still
- * going on.
+ * How long ago @since was. Not by scx_bpf_now(), which may be some ms behind: something that is over would count as
+ * still going on.
  */
 static u64 passed_ns(u64 since)
 {
@@ -294,7 +294,7 @@ static enum look look_at(struct task_struct *p, struct task_ctx *tctx, const str
 	enum look look = what_does(p, tctx, &inside);
 
 	note_inside(tctx, cctx, inside);
-	/* One that says so waits at each look, but for what it is seen to do meanwhile, send say. */
+	/* A task that says so waits at each look, unless it is seen to do something else meanwhile, such as to send. */
 	if (look != LOOK_ELSEWHERE && hinted_waits(tctx) & 1) {
 		look = LOOK_RECEIVES;
 		tctx->polling = MAX_POLLING;

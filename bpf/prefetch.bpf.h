@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Prefetch: when a task begins a slice, those that it has heard from lately on other nodes are asked for before it
- * has a message for them (thesis 6.2.3, 6.2.6). Only with --prefetch: else prefetch_max is 0, the loader does not
- * load tell_prefetch, and the verifier drops the rest.
+ * Prefetch: when a task begins a slice, its correspondents on other nodes are asked for before it has a message for
+ * them (thesis 6.2.3, 6.2.6). Only with --prefetch: else prefetch_max is 0, the loader does not load tell_prefetch, and
+ * the verifier drops the rest.
  *
  *	here				there
  *	on_readable	a message comes: the task has a correspondent, and the connection a receiver
@@ -13,7 +13,7 @@
  *
  * A correspondent is the other end of a TCP connection to a peer, by which the task has been sent a message within
  * RECENT_NS. The thesis looks at what the task sends. A task that talks to another does both. What comes in is known
- * here anyway, and nothing has to be done while the task sends. A task that only sends has no correspondents.
+ * here anyway, and nothing has to be done while the task sends. But a task that only sends has no correspondents.
  *
  * A task may begin a thousand slices a second, if it sleeps in between. So each correspondent is asked for once in the
  * time of a slice at most (Tq).
@@ -22,7 +22,7 @@
  * waits in a queue. A running task does not need it, and a sleeping task would find nothing to read. If the gate says
  * no, the gate is not asked again for that task. So a prefetch never brings a task more than a message would.
  *
- * Why not in XDP, which would spare a thread: only here may the gate be asked and a CPU be kicked.
+ * XDP would spare a thread, but only here may the gate be asked and a CPU be kicked.
  */
 #ifndef COSCHED_PREFETCH_BPF_H
 #define COSCHED_PREFETCH_BPF_H
@@ -55,13 +55,16 @@ struct {
 	__uint(max_entries, COSCHED_PREFETCH_BYTES);
 } prefetch_ring SEC(".maps");
 
-/* What is known of the connection to a peer whose messages come along @flow; NULL: it is none. */
+/* What is known of the connection to a peer whose messages come along @flow; NULL: there is none. */
 static struct cosched_wire_note *connection_of(const struct cosched_wire_flow *flow)
 {
 	return wire_is_own(flow) ? NULL : bpf_map_lookup_elem(&wire_notes, flow);
 }
 
-/* The socket at @addr is a correspondent from now on, in the place of the one that was heard from longest ago. */
+/*
+ * The socket at @addr is a correspondent from now on, in the place of the correspondent that was heard from longest
+ * ago.
+ */
 static void keep_correspondent(struct correspondents *all, u64 addr)
 {
 	struct correspondent *place = &all->of[0];
@@ -104,7 +107,7 @@ __noinline int note_correspondent(struct task_struct *p __arg_trusted, u64 addr,
 	return 0;
 }
 
-/* Has the thread ask for the other end of the socket at @addr. False if there is none any more. */
+/* Makes the thread ask for the other end of the socket at @addr. False if there is none any more. */
 static bool tell_correspondent(u64 addr, const struct cpu_ctx *cctx)
 {
 	struct sock *sk = bpf_core_cast((void *)addr, struct sock);
@@ -147,7 +150,7 @@ __noinline int tell_correspondents(struct task_struct *p __arg_trusted, struct c
 	return 0;
 }
 
-/* @p runs on @cctx's CPU: in a new slice, or in the rest of one? */
+/* @p runs on @cctx's CPU. In a new slice, and not in the rest of one, its correspondents are asked for. */
 static void begin_correspondence(struct task_struct *p, const struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	if (prefetch_max && !tctx->slice_used_ns && arrivals_demand(cctx))

@@ -9,16 +9,16 @@
  *	cpu.max		what a running task may have ends before the next tick (limits.bpf.h)
  *	all		it is time to look for a busier CPU (balance.bpf.h)
  *
- * It beats only while it has something to look at: a task in the queue, now and then a task that waits on another CPU,
- * and for the waits a running task to which messages come. A boost that was granted for less than a slice ends at
- * the pulse too where there is one, and not only at a tick.
+ * It beats only while it has something to look at. That is a task in the queue, or now and then a task that waits on
+ * another CPU. For the waits, messages also have to come to the running task. A boost that was granted for less than a
+ * slice ends at the pulse too, where there is one, and not only at a tick.
  *
- * Tasks that poll are looked for at each tick too, and only there if the interval is no shorter than a tick: a timer
- * costs the task that it looks at. Under emulation, where it is dear, one of 1 ms took 15% of what the task got
- * done.
+ * Tasks that poll are looked for at each tick too. If the interval is no shorter than a tick, they are looked for only
+ * there, since a timer costs the task that it looks at. Under emulation, where timers are dear, one of 1 ms took 15% of
+ * what the task got done.
  *
- * A task waits as long as no message has come for it, its sockets are empty and looks find it inside a receive; how
- * long is known to within an interval.
+ * A task waits as long as no message has come for it, its sockets are empty and looks find it inside a receive. How
+ * long it has waited is known to within an interval.
  *
  * A kernel with PREEMPT_RT gives BPF no timers. There the pulse beats at the tick that is nearest.
  */
@@ -56,7 +56,7 @@ static bool ends_at_pulse(const struct task_struct *p, const struct cpu_ctx *cct
 	return cctx->curr_limited && cctx->pulse_at && p->scx.slice;
 }
 
-/* When the pulse is to beat next where no turn ends before, on @cctx's CPU where @tctx runs; 0: it need not. */
+/* In how many ns the pulse of @cctx's CPU, where @tctx runs, is to beat next if no turn ends before; 0: it need not. */
 static u64 next_look(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
 	const struct cosched_policy *policy = current_policy();
@@ -105,8 +105,9 @@ static bool may_be_late(const struct cpu_ctx *cctx)
 }
 
 /*
- * Sets the timer of @cpu, on which @tctx is about to run, unless it is set or need not be. Where another CPU changes the
- * affinity or the cgroup of a running task, this runs there. Its timer would beat there too, so the next tick sets it.
+ * Sets the timer of @cpu, on which @tctx is about to run, unless it is set or need not be. If another CPU changes the
+ * affinity or the cgroup of a running task, this runs on that CPU. The timer would beat there too, so the next tick
+ * sets it.
  */
 static void start_pulse(const struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
@@ -144,8 +145,8 @@ struct choice {
 };
 
 /*
- * Goes on with @choice in @queue. A global function and behind a pointer, since the verifier would try all outcomes of
- * all comparisons else.
+ * Goes on with @choice in @queue. A global function that gets a pointer: otherwise the verifier would try all outcomes
+ * of all comparisons.
  */
 __noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
 {
@@ -173,9 +174,9 @@ __noinline int choose_in(u64 queue, struct choice *choice __arg_nonnull)
 }
 
 /*
- * Which task the policy would boost of those that wait on @cpu and, if @with_current, the running @p: the pid, or 0 for
- * none that waits. The paper's policy knows all tasks of a node. Of a crowd this function knows the tasks due first.
- * Apart, so that what it needs of the stack is free again when the gate is asked.
+ * Which task the policy would boost of the tasks that wait on @cpu and, if @with_current, the running @p. Returns the
+ * pid, or 0 for no task that waits. The paper's policy knows all tasks of a node. Of a crowd this function knows the
+ * tasks due first. It is apart, so that what it needs of the stack is free again when the gate is asked.
  */
 static __noinline s32 choose(struct task_struct *p, struct task_ctx *tctx, s32 cpu, bool with_current)
 {
@@ -219,7 +220,7 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 	const struct cosched_policy *policy = current_policy();
 	enum look look;
 
-	/* One that spins in a hook sleeps by itself (waits.bpf.h). */
+	/* A task that spins in a hook sleeps by itself (waits.bpf.h). */
 	if (cctx->spin != SPIN_NONE || !is_wanted(cctx, cpu))
 		return;
 	look = look_at(p, tctx, cctx);
@@ -238,8 +239,8 @@ static void watch_wait(struct task_struct *p, struct task_ctx *tctx, struct cpu_
 }
 
 /*
- * Asks the gate for the first in a queue that say that a message has come, which no event has told of. A global
- * function: verified once.
+ * Asks the gate for the first tasks in @queue that say that a message has come. No event has told of such a message. A
+ * global function: it is verified once.
  */
 __noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 {
@@ -263,7 +264,7 @@ __noinline int hear_hints_in(u64 queue, struct cpu_ctx *cctx __arg_nonnull)
 	return 0;
 }
 
-/* At each tick, and nothing at all while no task gives hints. */
+/* To be called at each tick. Does nothing at all while no task gives hints. */
 static void hear_hints(struct cpu_ctx *cctx, s32 cpu)
 {
 	if (!READ_ONCE(hinted_threads))
@@ -337,7 +338,7 @@ static int pulse_beats(void *map, u32 *key, struct timer_on *pulse)
 	return 0;
 }
 
-/* At each tick: without timers the pulse beats now if no other tick is nearer to when it is due. */
+/* To be called at each tick. Without timers the pulse beats now if no later tick is nearer to when it is due. */
 static void beat_at_tick(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
 	u64 now = scx_bpf_now(), next_ns;

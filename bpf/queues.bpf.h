@@ -4,25 +4,25 @@
  *
  *	QUEUE_FREE	other CPUs may take it
  *	QUEUE_PINNED	it may run on this CPU only
- *	QUEUE_ASKED	its demand was denied, or it gives hints: the gate is asked whenever the CPU looks for work. Under
- *			beat all tasks that communicate wait here, so that the job of a turn is found
+ *	QUEUE_ASKED	its demand was denied, or it gives hints: the gate is asked whenever the CPU looks for work.
+ *			Under beat all tasks that communicate wait here, so that the job of a turn is found
  *	QUEUE_GRANTED	the gate has granted it a boost: it goes first
  *	QUEUE_PARKED	it polls in vain, and waits for a message (park.bpf.h)
  *	QUEUE_ASIDE	its group has used up its cpu.max (aside.bpf.h)
  *
  * The first four have one order, by key (fair.bpf.h), so the next task is at the head of one of them. In the others
  * tasks stand in the order in which the CPU looks at them. So whatever a CPU looks for is at a head. Nothing walks
- * through a queue: a look at tasks that may or may not do goes over a few at most, and leaves the rest to the next
+ * through a whole queue. A look for a suitable task goes over a few tasks at most, and leaves the rest to the next
  * look.
  *
  * Most queues are empty most of the time, and to look into each would cost more than the rest of a switch. So a CPU has
  * a bit for each queue that has had a task since the CPU last found it empty. A task is put into a queue under the lock
- * of that CPU's runqueue, and ops.dispatch() holds it too, so no task comes between the look and the bit.
+ * of that CPU's runqueue, which ops.dispatch() holds too. So no task comes between the look and the bit.
  *
- * Only ops.dispatch() may move a task from one queue to another. A hook that grants a boost, or that finds a message
- * for a parked task, marks the task and leaves its id in the box of its CPU. The CPU sorts what is in the box before
- * it looks for work. If the box is full the task has to wait for its turn in the fair order: a boost is lost, and no
- * message.
+ * Only ops.dispatch() may move a task from one queue to another. A hook may grant a boost, or find a message for a
+ * parked task. Then it marks the task and leaves its id in the box of its CPU. The CPU sorts what is in the box before
+ * it looks for work. If the box is full, the task has to wait for its turn in the fair order. A boost is lost then, but
+ * no message.
  */
 #ifndef COSCHED_QUEUES_BPF_H
 #define COSCHED_QUEUES_BPF_H
@@ -40,8 +40,8 @@ enum queue {
 };
 
 enum {
-	MAX_LOOKS	= 16,	/* tasks that one look goes over, of those that may or may not do */
-	MAX_CHOICES	= 64,	/* the same where a policy chooses by more than the order: of a crowd, those due first */
+	MAX_LOOKS	= 16,	/* tasks that one look goes over, which may be suitable or not */
+	MAX_CHOICES	= 64,	/* the same where a policy chooses by more than the order: the tasks due first */
 	MAX_ASKED	= 4,	/* times that one dispatch asks the gate again: each costs a walk up the tree */
 };
 
@@ -121,9 +121,9 @@ static u64 behind_all(s32 cpu, u64 key)
 }
 
 /*
- * Which CPUs may have something that others can take, so that one that goes idle need not look at all of them. A CPU's
- * bit is written under its lock: when there is something again, and when it finds nothing itself. A thief that finds
- * nothing must not clear it, as what is being enqueued just now is not in the queue yet.
+ * Which CPUs may have something that others can take, so that a CPU that goes idle need not look at all of them. A
+ * CPU's bit is written under its lock: when there is something again, and when it finds nothing itself. Another CPU
+ * that finds nothing must not clear it, as a task that is being enqueued just now is not in the queue yet.
  */
 u64 queued_cpus[COSCHED_MAX_CPUS / 64];
 

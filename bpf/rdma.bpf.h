@@ -8,9 +8,9 @@
  *			rxe_post_send		a task sends, if the queue has no channel
  *	ends		ib_destroy_cq_user, ib_uverbs_free_event_queue
  *
- * Which thread made a queue needs no hook: the kernel keeps it in the queue. So hooks that come late, after a job has
- * begun, find everything that they need. Until a task is seen to wait or to send, the thread that made the queue counts
- * as its receiver.
+ * No hook is needed to know which thread made a queue: the kernel keeps that in the queue. So hooks that come late,
+ * after a job has begun, find everything that they need. Until a task is seen to wait or to send, the thread that made
+ * the queue counts as its receiver.
  *
  * These functions are in modules, and a hook keeps its module from being unloaded. So the loader attaches these hooks
  * only while a process has an RDMA device open. They are in a copy of this object that shares all maps with the first.
@@ -26,7 +26,7 @@
 
 #define O_NONBLOCK	00004000
 
-/* What is needed of the modules' types, which are not in vmlinux.h. Where it is there, libbpf finds out. */
+/* What is needed of the modules' types, which are not in vmlinux.h. libbpf finds out where in them each field is. */
 #define MODULE_TYPE __attribute__((preserve_access_index))
 
 struct rdma_restrack_entry {
@@ -76,7 +76,10 @@ struct rxe_cqe {
 	struct ib_uverbs_wc uibwc;
 } MODULE_TYPE;
 
-/* Kinds of completions: the answer to a read or an atomic operation, or from here on what a peer has sent. */
+/*
+ * Kinds of completions. The first two are the answer to a read and to an atomic operation. From the third on they are
+ * what a peer has sent.
+ */
 enum {
 	WC_RDMA_READ = 2,
 	WC_FETCH_ADD = 4,
@@ -132,8 +135,9 @@ static struct completions *note_waiter(u64 channel, u64 list)
 }
 
 /*
- * A completion is about to be put into the ring of @cq, under a lock that is not held yet: another may come first and
- * take the place. Then this message counts as read by one place too early, if the program reads just that far.
+ * A completion is about to be put into the ring of @cq. The lock for that is not held yet, so another completion may
+ * come first and take the place. If the program then reads just that far, this message counts as read one place too
+ * early.
  */
 SEC("fentry/rdma_rxe:rxe_cq_post")
 int BPF_PROG(on_rxe_completion, struct rxe_cq *cq, struct rxe_cqe *cqe)

@@ -14,13 +14,13 @@
  * without ever sleeping or polling for it. It is found when it loses the CPU: see polls.bpf.h. What has been consumed
  * needs no hook: see endpoints.bpf.h.
  *
- * The backlog matters. A spinning receiver is often preempted inside receive, where it holds its socket's
- * lock; packets that come then wait in the backlog and sock_def_readable is not called until that task runs
- * again, which is exactly when the demand is needed most.
+ * The backlog matters. A spinning receiver is often preempted inside receive, where it holds its socket's lock. Packets
+ * that come then wait in the backlog, and sock_def_readable is not called until that task runs again. That is exactly
+ * when the demand is needed most.
  *
- * Nothing runs when a receive finds nothing, or finds a message. Hooks on recvmsg would be simpler, but a spinning
- * receiver polls ten times per message, and they made such a job two to five times slower under emulation. And of
- * two jobs that are coscheduled each message finds its receiver running, so that case is kept short.
+ * Nothing runs when a receive finds nothing, or finds a message. Hooks on recvmsg would be simpler. But a spinning
+ * receiver polls ten times per message, and such hooks made its job two to five times slower under emulation. In a job
+ * that is coscheduled each message finds its receiver running, so that case is kept short.
  *
  * These programs may mark and kick, not dispatch: moving a task between queues is up to ops.dispatch. All of
  * them are optional. Where a kernel lacks one, the loader warns and the rest works.
@@ -48,9 +48,9 @@ static enum cosched_endpoint endpoint_kind(const struct sock *sk)
 }
 
 /*
- * Has a message arrived at @addr for a task that runs, and not for the first time since it does? Then there is
- * nothing to do: the endpoint is among those that will be looked at when that task leaves its CPU. A trace wants to
- * know which task it is, and has it go the long way.
+ * Has a message arrived at @addr for a task that runs, and did its last message since it began to run arrive there too?
+ * Then there is nothing to do: the endpoint is among those that will be looked at when that task leaves its CPU. A
+ * trace has to name the task, so with a trace the answer is no.
  */
 static bool arrived_coscheduled(const struct endpoint *ep, u64 addr, enum cosched_endpoint kind)
 {
@@ -147,10 +147,11 @@ int BPF_PROG(on_readable, struct sock *sk)
 }
 
 /*
- * A program of its own, since a sender to a Unix socket is here as itself and not in a softirq. While it is, or has
- * been preempted here, the kernel does not run the same program again on this CPU, and packets would go unnoticed. As
- * it is, other messages to Unix sockets may, and packets if it is preempted in the few instructions that it spends in
- * on_readable (park.bpf.h). The tracepoint in sock_def_readable() is no better: in Linux 7.3 it can be preempted too.
+ * A program of its own, since a sender to a Unix socket is here as a task and not in a softirq. While it is here, or
+ * has been preempted here, the kernel does not run the same program again on this CPU. Then packets would go unnoticed.
+ * As it is, other messages to Unix sockets may go unnoticed. So may packets if the sender is preempted in the few
+ * instructions that it spends in on_readable (park.bpf.h). The tracepoint in sock_def_readable() is no better: in
+ * Linux 7.3 it can be preempted too.
  */
 SEC("fentry/sock_def_readable")
 int BPF_PROG(on_unix_readable, struct sock *sk)
@@ -160,7 +161,10 @@ int BPF_PROG(on_unix_readable, struct sock *sk)
 	return 0;
 }
 
-/* Does @skb bring data, and not an acknowledgement alone? Every other packet of a dialogue is one. */
+/*
+ * Does @skb bring data, and not an acknowledgement alone? Every second packet of a dialogue is an acknowledgement
+ * alone.
+ */
 static bool has_data(const struct sk_buff *skb)
 {
 	const struct tcp_skb_cb *cb = bpf_core_cast((void *)skb->cb, struct tcp_skb_cb);
@@ -176,7 +180,7 @@ int BPF_PROG(on_tcp_backlog, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* The task @id makes, reads or awaits @sk: it is the one to run when a message arrives there. */
+/* The task @id makes, reads or awaits @sk: it is to run when a message arrives there. */
 static int note_receiver_of(struct sock *sk, u64 id)
 {
 	struct endpoint *ep;
@@ -194,15 +198,16 @@ static int note_receiver_of(struct sock *sk, u64 id)
 	return 0;
 }
 
-/* The current task does. */
+/* The current task makes, reads or awaits @sk. */
 static int note_receiver(struct sock *sk)
 {
 	return note_receiver_of(sk, task_id(bpf_get_current_task_btf()));
 }
 
 /*
- * The same for a task that sleeps there again and again: noted once for as long as it runs without a switch. Should
- * another thread read the socket meanwhile, on another CPU, that one counts as the receiver until then.
+ * The same for a task that sleeps there again and again. It is noted once for as long as it runs without a switch.
+ * Another thread may read the socket on another CPU meanwhile. That thread then counts as the receiver until the
+ * switch.
  */
 static int note_reader(struct sock *sk)
 {

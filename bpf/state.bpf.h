@@ -8,12 +8,13 @@
  *   @preempt_at_tick, only to 1;
  * - by ops.select_cpu(): @shed_at;
  * - by timers: @pulse_at, @beats, @looks and @balance_at of their own CPU, and @limited_until.
- * Others read all of it without a lock: a stale value costs a wrong decision about one boost and nothing else.
+ * Other CPUs read all of it without a lock: a stale value costs a wrong decision about one boost and nothing else.
  *
- * A task's place is written under the lock of its order (groups.bpf.h), what else it has for the fair order under the
- * lock of the runqueue that it is on. Of its demand, @phase (policies/phase.h), @endpoints and @more_endpoints are
- * written atomically. What else hooks write are plain words: @woken, @pending, @arrival_ns, what the gate has granted
- * and what came with a message. They do so while the task waits, and its CPU clears them when it runs.
+ * A task's place is written under the lock of its order (groups.bpf.h). What else it has for the fair order is written
+ * under the lock of the runqueue that it is on. Of its demand, @phase (policies/phase.h), @endpoints and
+ * @more_endpoints are written atomically. What else hooks write are plain words: @woken, @pending, @arrival_ns, what
+ * the gate has granted and what came with a message. Hooks write these while the task waits, and its CPU clears them
+ * when it runs.
  */
 #ifndef COSCHED_STATE_BPF_H
 #define COSCHED_STATE_BPF_H
@@ -25,31 +26,31 @@ const volatile u32 nr_cpu_ids = 1;
 const volatile u32 job_by = COSCHED_JOB_BY_CGROUP;
 const volatile u32 has_timers = 1;	/* the kernel lets BPF set them: not with PREEMPT_RT */
 const volatile u32 wire_on;	/* epochs cross the network (wire_notes.bpf.h) */
-const volatile u32 node_number;	/* there, of CPU 0 */
+const volatile u32 node_number;	/* of CPU 0 as a node there */
 const volatile u32 llc_of[COSCHED_MAX_CPUS];	/* which last-level cache a CPU uses */
 const volatile u32 numa_of[COSCHED_MAX_CPUS];	/* which memory is its own */
 const volatile u32 receive_calls[COSCHED_MAX_CALLS];	/* system calls that read a file, ~0 at the end (polls.bpf.h) */
-const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* those that look at several, or wait otherwise */
+const volatile u32 poll_calls[COSCHED_MAX_CALLS];	/* calls that look at several files, or wait otherwise */
 const volatile u32 pollfd_calls[COSCHED_MAX_CALLS];	/* those of them like poll */
 const volatile u32 fd_set_calls[COSCHED_MAX_CALLS];	/* those of them like select */
-const volatile u32 futex_calls[COSCHED_MAX_CALLS];	/* those that may wake a task by a futex (wakes.bpf.h) */
-const volatile u32 write_calls[COSCHED_MAX_CALLS];	/* those that write to the file in their first argument */
-const volatile u32 send_calls[COSCHED_MAX_CALLS];	/* those that send to the socket in their first argument */
-const volatile u32 arrivals_wanted;	/* 1 << enum cosched_endpoint: what wakes the tasks of a job is a message to them */
+const volatile u32 futex_calls[COSCHED_MAX_CALLS];	/* calls that may wake a task by a futex (wakes.bpf.h) */
+const volatile u32 write_calls[COSCHED_MAX_CALLS];	/* calls that write to the file in their first argument */
+const volatile u32 send_calls[COSCHED_MAX_CALLS];	/* calls that send to the socket in their first argument */
+const volatile u32 arrivals_wanted;	/* 1 << enum cosched_endpoint: which wake-ups within a job are messages */
 
 /*
- * The policy, twice: the loader fills the slot that is not in use and then counts policy_now up, whose lowest bit says
- * which one is. So a reader sees the old policy or the new one and never a mixture.
+ * The policy, twice. The loader fills the slot that is not in use and then counts policy_now up, whose lowest bit says
+ * which slot is in use. So a reader sees the old policy or the new policy, and never a mixture.
  */
 struct cosched_policy policies[2];
 u32 policy_now;
 u32 limits_version;		/* of all cpu.max together (limits.bpf.h); 0: there never was one */
 
-u64 nought;	/* but not to the verifier */
+u64 nought;	/* always 0, which the verifier does not know */
 
 /*
- * @value, of which the verifier forgets what it knew. It then walks through what follows once, and not for each value,
- * or each way there. Loops over queues count from forget_ways(0).
+ * Returns @value, of which the verifier forgets what it knew. The verifier then walks through what follows once, and
+ * not for each value or each way there. Loops over queues count from forget_ways(0).
  */
 static u64 forget_ways(u64 value)
 {
@@ -66,7 +67,9 @@ static bool is_beat(void)
 	return current_policy()->arrival == COSCHED_ARRIVAL_BEAT;
 }
 
-/* By how much the clock of turns is ahead of TAI, since a peer's is: on all CPUs alike (beat.bpf.h). */
+/*
+ * By how much the clock of turns is ahead of TAI, because a peer's clock is. It is the same on all CPUs (beat.bpf.h).
+ */
 u64 beat_ahead_ns;
 
 /* The time that turns by beat follow from. */
@@ -87,8 +90,8 @@ static u64 beat_rest_ns(void)
 }
 
 /*
- * Is the arrival of a message on @cctx's CPU a demand by itself? Under beat it is in a turn that no job has won. Under
- * the other rules the pulse or the order sees to it.
+ * Is the arrival of a message on @cctx's CPU a demand by itself? Under beat it is one in a turn that no job has won.
+ * Under the rules without demands the pulse or the order sees to the receiver.
  */
 static bool arrivals_demand(const struct cpu_ctx *cctx)
 {
@@ -104,8 +107,8 @@ enum spin {
 };
 
 /*
- * Asks the running task of @cctx's CPU to leave it, if it spins. Else returns false, and it is to be preempted: see
- * waits.bpf.h.
+ * Asks the running task of @cctx's CPU to leave it, if it spins. Otherwise returns false, and the task is to be
+ * preempted: see waits.bpf.h.
  */
 static bool stop_spin(struct cpu_ctx *cctx)
 {
@@ -142,7 +145,7 @@ struct task_ctx {
 	u64 slice_used_ns;	/* of the present slice */
 	u64 charged_ns;		/* sum_exec_runtime up to which it is charged */
 	u64 queued_at;		/* when it was last put into a queue */
-	u64 look_at;		/* its place among those that are parked or set aside: when its CPU has looked at it, or will */
+	u64 look_at;		/* its place among tasks parked or set aside: when its CPU has looked at it, or will */
 	u32 queue;		/* enum queue: that it waits in; NR_QUEUES: it has run since */
 	u64 shed_at;		/* when it woke and looked for a less busy CPU last */
 	u64 shed_ran_ns;	/* sum_exec_runtime then */
@@ -166,7 +169,7 @@ struct task_ctx {
 	u32 phase;		/* enum cosched_phase */
 	u32 leaves;		/* runs, has waited for long enough, and is asked to leave the CPU */
 	u32 owes;		/* was stopped between reading a message and having answered it */
-	u32 woken;		/* a task of its job has woken it, which is a message, and it has not run since (wakes.bpf.h) */
+	u32 woken;		/* a task of its job has woken it, and it has not run since (wakes.bpf.h) */
 	u32 slept;		/* it has slept, and has not run since */
 	u32 yields;		/* has called sched_yield() */
 	u64 yields_to;		/* the key of the task that was next then */
@@ -185,7 +188,7 @@ struct task_ctx {
 	struct cosched_beat_news news;
 	u64 news_ahead_ns;	/* by how much the latest of their clocks was ahead of TAI */
 	u32 news_job;		/* 1 + cosched_wire_job() of it; 0: it has not run since there are turns */
-	u32 astray;		/* a peer of it has told nothing, though messages have come from there */
+	u32 astray;		/* a peer of the job has told nothing, though messages have come from there */
 
 	/* Hints (hints.bpf.h). */
 	u64 hint_page;		/* of its process; 0: it gives none */
@@ -201,7 +204,7 @@ struct task_ctx {
 	u32 wait_progress;	/* progress_of() at wait_since */
 	u32 had_message;	/* there was one for it at wait_since, which it may have read since */
 	u64 wait_since;		/* when it last made progress, as far as is known */
-	u64 read_inside_at;	/* when a look found it inside a receive that may have read something; 0: the last did not */
+	u64 read_inside_at;	/* when a look found it inside a receive that may have read; 0: the last did not */
 };
 
 struct {
@@ -232,13 +235,13 @@ static bool is_kthread(const struct task_struct *p)
 	return p->flags & PF_KTHREAD;
 }
 
-/* @tctx is in phase @to, and not in @from any more. False if it has left @from already; else this is a full barrier. */
+/* Takes @tctx from phase @from to @to. False if it has left @from already; otherwise this is a full barrier. */
 static bool change_phase(struct task_ctx *tctx, u32 from, u32 to)
 {
 	return __sync_val_compare_and_swap(&tctx->phase, from, to) == from;
 }
 
-/* @tctx is in @phase, wherever it was. A full barrier. */
+/* Takes @tctx to @phase, whichever it was in. A full barrier. */
 static void set_phase(struct task_ctx *tctx, u32 phase)
 {
 	__sync_lock_test_and_set(&tctx->phase, phase);
@@ -257,7 +260,7 @@ struct {						\
 	__type(value, struct timer_on);		\
 } name SEC(".maps")
 
-/* Has @callback called when the timer of @cpu in @timers runs out. Inline: the verifier wants to know both. */
+/* Sets @callback to be called when the timer of @cpu in @timers runs out. Inline: the verifier wants to know both. */
 static __always_inline s32 init_timer(void *timers, u32 cpu, int (*callback)(void *, u32 *, struct timer_on *))
 {
 	struct timer_on *timer = bpf_map_lookup_elem(timers, &cpu);
@@ -271,8 +274,8 @@ static __always_inline s32 init_timer(void *timers, u32 cpu, int (*callback)(voi
 }
 
 /*
- * A pid says which task to look up, the start time whether it still is the one that was meant. Not kept in
- * the context: a task has no start time yet when ops.init_task() sees it.
+ * A pid says which task to look up, and the start time whether it is still the task that was meant. The id is not kept
+ * in the context: a task has no start time yet when ops.init_task() sees it.
  */
 static u64 task_id(const struct task_struct *p)
 {
@@ -285,8 +288,8 @@ static u32 task_id_pid(u64 id)
 }
 
 /*
- * Where messages for a task arrive: a socket, in the socket's own storage, gone when it is freed, or see
- * completions.bpf.h.
+ * Where messages for a task arrive. That of a socket is in the socket's own storage, and gone when the socket is freed.
+ * For the others see completions.bpf.h.
  */
 struct endpoint {
 	u64 receiver;		/* task_id of the last task that received here, or will as far as is known */

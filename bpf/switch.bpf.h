@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A task becomes runnable, runs, stops, sleeps: what it used is charged, and its state is set where an arrival on
+ * A task becomes runnable, runs, stops or sleeps. What it used is charged, and its state is set where an arrival on
  * another CPU looks for it.
  */
 #ifndef COSCHED_SWITCH_BPF_H
 #define COSCHED_SWITCH_BPF_H
 
-#define CLOCK_SKIPS_NEXT	1	/* RQCF_REQ_SKIP of the kernel's kernel/sched/sched.h, which BTF does not have */
+#define CLOCK_SKIPS_NEXT	1	/* RQCF_REQ_SKIP of the kernel's kernel/sched/sched.h, which BTF lacks */
 
 /*
- * Charges @p for its run, and its job for the run and the fair share of the time since the last charge. If it loses its
- * CPU, ops.dispatch() has done so just before ops.stopping().
+ * Charges @p for its run, and its job for the run and the fair share of the time since the last charge. If @p loses its
+ * CPU, ops.dispatch() has already done so just before ops.stopping().
  */
 static void settle(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
@@ -40,7 +40,7 @@ static void adopt_epoch(const struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	if (tctx->message_epoch == EPOCH_UNKNOWN)
 		return;
-	/* Of another CPU here, from before TAI was set back. */
+	/* It may be of another CPU here, from before TAI was set back. */
 	if (wire_on && !cosched_wire_credible(tctx->message_epoch, bpf_ktime_get_tai_ns()))
 		return;
 	if (wire_on && tctx->message_wired && tctx->message_epoch > cctx->epoch)
@@ -49,8 +49,8 @@ static void adopt_epoch(const struct task_ctx *tctx, struct cpu_ctx *cctx)
 }
 
 /*
- * @p runs next on @cpu: because of a message, or else this is a spontaneous switch, unless it is none at all (thesis
- * 3.3).
+ * @p runs next on @cpu. If it also ran there last, this is no switch. Otherwise it is a switch because of a message, or
+ * a spontaneous switch (thesis 3.3).
  */
 static void advance_epoch(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu)
 {
@@ -93,9 +93,9 @@ static void record_latency(struct task_ctx *tctx, u64 now)
 }
 
 /*
- * When a CPU that idles takes a task from one of our queues, the kernel (7.3) notes not to update its clock at the next
- * switch there. That switch may come up to a tick later, and what the task has run since the last tick would be charged
- * to the next task, or to none. So the CPU looks once more now, while nothing is lost by it.
+ * When an idle CPU takes a task from one of our queues, the kernel (7.3) notes to skip the next update of that CPU's
+ * clock. That comes at the next switch, up to a tick later. What the task has run since the last tick would then be
+ * charged to the next task, or to none. So the CPU looks once more now, while nothing is lost by it.
  */
 static void spend_clock_skip(s32 cpu)
 {
@@ -105,7 +105,7 @@ static void spend_clock_skip(s32 cpu)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* @tctx runs on @cctx's CPU: what was noted while it waited, and of the task that ran before, is over. */
+/* @tctx runs on @cctx's CPU. What was noted while it waited is over, and so is what was noted of the task before it. */
 static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	tctx->queue = NR_QUEUES;
@@ -136,7 +136,7 @@ static void note_current(struct task_struct *p, struct task_ctx *tctx, struct cp
 
 /*
  * While @cpu switched, a boost may have come, or a task that goes ahead of this one (enqueue_fair()). Either preempts
- * it now. After a kernel thread it comes by itself.
+ * the running task now. After a kernel thread it comes by itself.
  */
 static void heed_latecomers(struct cpu_ctx *cctx, s32 cpu)
 {
@@ -161,9 +161,9 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	count(COSCHED_COUNTER_context_switches);
 	spend_clock_skip(cpu);
 	phase = READ_ONCE(tctx->phase);
-	/* One that runs already has had its properties changed: see ops.stopping(). */
+	/* A task that runs already has had its properties changed: see leave_phase(). */
 	cctx->curr_boosted = phase == PHASE_GRANTED || (phase == PHASE_RUNS && cctx->curr_boosted);
-	if (phase == PHASE_GRANTED)	/* while it waited, perhaps, with a slice of the fair order */
+	if (phase == PHASE_GRANTED)	/* perhaps while it waited with a slice of the fair order */
 		scx_bpf_task_set_slice(p, begin_slice(tctx, tctx->granted_ns));
 	trace_switch_in(p, tctx, cctx->curr_boosted);
 	if (tctx->awaits || tctx->queue == QUEUE_PARKED)
@@ -199,8 +199,8 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 }
 
 /*
- * @p leaves its CPU, and is runnable. One whose turn is over, and that waits for a message, has no use for the next one
- * until it has the message: under spin-block it is parked at once (park.bpf.h).
+ * @p leaves its CPU, and is runnable. If its turn is over and it waits for a message, it has no use for the next turn
+ * until it has the message. Under spin-block it is then parked at once (park.bpf.h).
  */
 static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {
@@ -217,12 +217,12 @@ static void look_at_preempted(struct task_struct *p, struct task_ctx *tctx, cons
 }
 
 /*
- * @p has left @cctx's CPU. Of a boost that was cut short the rest comes as soon as the task that cut it is done. A
- * task that has answered by RDMA has none: it polls, and its next message asks the gate again. Else two such pairs,
+ * @p has left @cctx's CPU. If a boost was cut short, its rest comes as soon as the task that cut it is done. A task
+ * that has answered by RDMA has no rest: it polls, and its next message asks the gate again. Otherwise two such pairs,
  * each with a boost on one CPU, would poll for each other until both boosts end.
  *
  * A change of the task's properties, as by sched_setaffinity(), takes it off its CPU as if it slept, and puts it back
- * at once. Then nothing has happened, or the rest of a boost would count as a turn of the fair order.
+ * at once. Such a change counts as nothing. Otherwise the rest of a boost would count as a turn of the fair order.
  */
 static void leave_phase(const struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, bool runnable)
 {
@@ -261,14 +261,14 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	cctx->curr_slot = 0;
 	cctx->curr_effective = 0;
 	cctx->curr_kthread = 0;
-	cctx->curr_slept = 0;	/* before the phase is set and the box looked into: nobody is let be any more */
+	cctx->curr_slept = 0;	/* before the phase is set and the box looked into: no task is let be any more */
 	check_hint(p, tctx);
 	tctx->owes = runnable && owes_message(p, tctx);
 	if (runnable) {
 		/*
-		 * If another class preempts it, the kernel would have it go on next with the rest of its slice, whoever
-		 * wakes or has a boost meanwhile, and whatever CPU idles. Without a slice it comes to our queues, to where
-		 * it was.
+		 * If another class preempts it, the kernel would let it go on next with the rest of its slice. Which
+		 * tasks wake or have a boost meanwhile, and which CPUs idle, would make no difference. Without a slice
+		 * it comes to our queues, to where it was.
 		 */
 		scx_bpf_task_set_slice(p, 0);
 		tctx->woken = 0;	/* set while it came to run: it has seen to it */
@@ -284,10 +284,10 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 }
 
 /*
- * A slice can only end at a tick. One that would end less than half a tick from now ends now: otherwise a
- * slice that began just after a tick would last a whole tick too long, on some nodes and not on others. A slice of 0 has
- * been used, or another task has preempted @p just now. Then its rest is left, tick or no tick. Not so that of a kernel
- * thread, which the pulse does not kick.
+ * A slice can only end at a tick. If it would end less than half a tick from now, it ends now. Otherwise a slice that
+ * began just after a tick would last a whole tick too long, on some nodes and not on others. A slice of 0 has been
+ * used, or another task has preempted @p just now. Its rest is then kept, tick or no tick. That of a kernel thread is
+ * not, since the pulse does not kick it.
  */
 void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 {
@@ -311,7 +311,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 	preempted = cctx->spin == SPIN_STOP || (cctx->preempt_at_tick && !cctx->curr_boosted && !has_moment(cctx));
 	if (!preempted && (p->scx.slice >= tick_ns() / 2 || ends_at_pulse(p, cctx)))
 		return;
-	/* The slice of one that spins ends when it sleeps, or with the next tick. */
+	/* The slice of a task that spins ends when it sleeps, or with the next tick. */
 	scx_bpf_task_set_slice(p, stop_spin(cctx) ? tick_ns() : 0);
 	if (!preempted && !cut)
 		tctx->slice_ns = 0;	/* it is over: nothing of it is left to be resumed */

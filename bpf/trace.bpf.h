@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The trace: arrivals, decisions and switches as they happen, for somebody who looks (scx_cosched trace).
+ * The trace: arrivals, decisions and switches as they happen, for `scx_cosched trace`.
  *
- * While nobody does, each of these places reads one flag, and there is no ring: the loader makes one for each trace,
- * then sets the flag. It clears the flag when whoever reads is gone.
+ * While no trace is read, each of these places reads one flag, and there is no ring. The loader makes a ring for each
+ * trace, then sets the flag. It clears the flag when the reader is gone.
  *
  * Writers never wait. An event for which the ring has no room is lost and counted. The ring's lock is taken with
- * interrupts off and nothing is called under it, so an event may be written under a runqueue's lock, in a softirq and
- * in a timer. Nor is the reader woken up, it looks by itself: to wake it would be one more switch to be traced, for
+ * interrupts off, and nothing is called under it. So an event may be written under a runqueue's lock, in a softirq and
+ * in a timer. The reader is not woken up but looks by itself. To wake it would be one more switch to be traced, for
  * which it would be woken up again.
  */
 #ifndef COSCHED_TRACE_BPF_H
@@ -60,7 +60,7 @@ __noinline int trace(struct task_struct *p __arg_trusted, u32 kind, u32 detail, 
 	return 0;
 }
 
-/* The same of a job on this CPU. */
+/* The same for a job on this CPU. */
 __noinline int trace_job(u64 job, u32 kind, u32 detail, u32 flags, u64 ns)
 {
 	struct cosched_event event = {
@@ -89,7 +89,7 @@ static void trace_decision(struct task_struct *p, u32 reason, u64 granted_ns)
 		trace(p, COSCHED_EVENT_DECISION, reason, 0, granted_ns);
 }
 
-/* @p runs, and its context still says how it has come to. */
+/* @p runs, and its context still says how it has come to run. */
 static void trace_switch_in(struct task_struct *p, const struct task_ctx *tctx, bool boosted)
 {
 	u32 flags = (boosted ? COSCHED_EVENT_BOOSTED : 0) | (tctx->queue == QUEUE_PARKED ? COSCHED_EVENT_PARKED : 0);

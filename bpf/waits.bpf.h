@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Waits: what a receive does that finds nothing, before it sleeps.
+ * Waits: what a receive that finds nothing does before it sleeps.
  *
  * The hooks are on the functions in which a receive is about to sleep, in the context of the task and with interrupts
- * on. A hook that spins there until the message comes makes the sleep moot: the function then looks at the socket again
- * before it sleeps, and finds the message. The program is not changed and does not notice, and the time is charged to
- * it like any other.
+ * on. A hook that spins there until the message comes makes the sleep moot. The function then looks at the socket again
+ * before it sleeps, and finds the message. The program is not changed and does not notice. The time is charged to it
+ * like any other.
  *
- * The kernel does not run a program of this kind on a CPU while a task is preempted inside it there, so no other
- * wait on that CPU would spin until that task runs again. Therefore this scheduler does not preempt a task that spins.
- * It tells the task to stop, which it does within a microsecond, and the task sleeps. That leaves the CPU just as well,
- * and its wake-up is a matter of demand as always. Only a kernel thread or another scheduling class preempts it.
+ * The kernel does not run a program of this kind on a CPU while a task is preempted inside it there. No other wait on
+ * that CPU would then spin until that task runs again. Therefore this scheduler does not preempt a task that spins. It
+ * tells the task to stop, which the task does within a microsecond, and the task sleeps. That frees the CPU just as
+ * well, and its wake-up is a matter of demand as always. Only a kernel thread or another scheduling class preempts it.
  *
  * Where it hurts: what comes for a socket whose owner spins goes to the backlog. A bare acknowledgement there ends the
  * spin like a message would, and the task sleeps.
@@ -23,15 +23,15 @@
 
 /*
  * However many other messages come meanwhile, a spin ends after so many times its time. A measured time is as long as a
- * sleep and a wake-up take, or longer: to sleep after so many of them makes the wait dearer by a quarter at most.
- * Without an end, a process that feeds another socket of the task would have it keep its CPU until the tick.
+ * sleep and a wake-up take, or longer. So to sleep after that many makes the wait dearer by a quarter at most. Without
+ * an end, a process that feeds another socket of the task would make it keep its CPU until the tick.
  */
 #define LONGEST_SPIN	4
 
 /*
- * Has the current task a signal to see to, or to leave its CPU? No type tells the numbers of the flags that say so, and
- * they depend on the architecture and the kernel. But in each layout the lowest flags are reasons to see to something
- * before the task returns to user space, and nothing else:
+ * Does the current task have a signal to handle, or is it to leave its CPU? No type tells the numbers of the flags that
+ * say so, and they depend on the architecture and the kernel. But in each layout the lowest flags are reasons to see to
+ * something before the task returns to user space, and nothing else:
  *
  *	bit		0	1		2		3		4
  *	x86		-	resume		signal		reschedule	step, or lazily
@@ -55,7 +55,7 @@ static bool is_lock_wanted(struct sock *sk)
 	return (u64)sk->sk_lock.wq.head.next != (u64)&sk->sk_lock.wq.head;
 }
 
-/* The time is over that @tctx may spin. Does it go on, since other messages keep coming for it? */
+/* The time that @tctx may spin is over. Does it go on, since other messages keep coming for it? */
 static bool goes_on(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 {
 	if (cctx->messages != tctx->wait_messages) {
@@ -65,13 +65,13 @@ static bool goes_on(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 now)
 	return cosched_spin_goes_on(current_policy(), now - tctx->wait_since);
 }
 
-/* Has the task that spins at @sk to stop, whether its time is over or not? */
+/* Must the task that spins at @sk stop, whether its time is over or not? */
 static bool must_stop(const struct task_struct *p, const struct cpu_ctx *cctx, struct sock *sk)
 {
 	return READ_ONCE(cctx->spin) != SPIN_ON || is_lock_wanted(sk) || has_work(p);
 }
 
-/* Spins until there is a message at @sk (true), for @spin_ns at most, or until it is told to stop or is in the way. */
+/* Spins until there is a message at @sk (true), or @spin_ns are over and goes_on() says no, or it must stop. */
 static bool spin(struct task_ctx *tctx, struct cpu_ctx *cctx, struct sock *sk, u64 spin_ns)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
@@ -95,12 +95,15 @@ static bool spin(struct task_ctx *tctx, struct cpu_ctx *cctx, struct sock *sk, u
 		if (wire_on)
 			cctx->curr_waits_us = waits_to_tell(tctx);
 	}
-	/* Told to stop, and yet it will not sleep: the next wait is to, and the next tick (switch.bpf.h). */
+	/*
+	 * If it was told to stop and yet will not sleep, SPIN_STOP stays: the next wait sleeps, and the next tick ends
+	 * its slice (switch.bpf.h).
+	 */
 	__sync_val_compare_and_swap(&cctx->spin, SPIN_ON, SPIN_NONE);
 	return came;
 }
 
-/* Lets the current task spin, which is about to sleep until a message comes to @sk. Has one come? */
+/* Lets the current task, which is about to sleep until a message comes to @sk, spin first. Has one come? */
 static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
 {
 	const struct cosched_policy *policy = current_policy();
@@ -167,7 +170,7 @@ static int unix_receive(struct sock *sk, int flags)
 	if (!sk->sk_receive_queue.qlen && !(flags & MSG_DONTWAIT))
 		return wait_begins(sk, false);
 	note_reader(sk);
-	/* Should its arrival have gone unnoticed: see on_unix_readable. */
+	/* The message's arrival may have gone unnoticed: see on_unix_readable. */
 	tctx = sk->sk_receive_queue.qlen ? task_ctx_of(bpf_get_current_task_btf()) : NULL;
 	if (tctx)
 		tctx->had_message = 1;

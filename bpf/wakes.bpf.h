@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Messages inside a node that come by no socket: a task wakes another one of its job, by a futex, through a pipe or
- * with an eventfd (run --arrivals).
+ * Messages inside a node that come by no socket (run --arrivals). A task wakes another task of its job by a futex,
+ * through a pipe or with an eventfd.
  *
  * Processes of a job that share memory on a node talk in this way. So do runtimes that hand work to their own threads.
  * A task that is woken so has a message: it asks the gate, like a task with data in its socket, until it runs. The
  * message itself is in the task's memory, and only the task could read it. So the level is not read off the message, as
  * it is for sockets (demand.bpf.h). The wake-up is the level, and the kernel does not lose it.
  *
- * The system call of the waking task says by what it wakes. That of the woken task does not matter: it may sleep in a
+ * The system call of the waking task says by what it wakes. The woken task's call does not matter: it may sleep in a
  * read, in poll or in epoll_wait. A task that looks at memory, or polls and does not sleep, is not woken: hints
- * (hints.bpf.h) are for such tasks. Pipes and eventfds of a parked task are not read either, as its sockets are
- * (park.bpf.h). For poll and select, which of them it asks is in its own memory, which cannot be read here. And the
+ * (hints.bpf.h) are for such tasks. Pipes and eventfds of a parked task are not read either, unlike its sockets
+ * (park.bpf.h). Which of them it hands to poll or select is in its own memory, which cannot be read here. And the
  * address of a file does not say whether it is still the same file.
  *
  * Where it hurts: a lock is a futex too, and its next owner counts as a task with a message. An interrupt may strike a
- * task that is in such a call. If it wakes another task of that job, that counts as a message too. Time asleep here is
- * no claim to a share, as it is at a socket (jobs.bpf.h), since most tasks that sleep at a futex are idle.
+ * task that is in such a call. If the interrupt wakes another task of that job, that counts as a message too. Time
+ * asleep here is no claim to a share, unlike at a socket (jobs.bpf.h), since most tasks that sleep at a futex are idle.
  */
 #ifndef COSCHED_WAKES_BPF_H
 #define COSCHED_WAKES_BPF_H
@@ -70,7 +70,7 @@ int BPF_PROG(on_waking, struct task_struct *p)
 		return 0;
 	if (policy_reads_messages())
 		carry_own(tctx);
-	/* One that is only about to sleep goes on, and looks again. */
+	/* A task that is only about to sleep goes on, and looks again. */
 	if (READ_ONCE(tctx->phase) != PHASE_RUNS)
 		tctx->woken = 1;
 	demand_on_arrival(p, tctx, kind);

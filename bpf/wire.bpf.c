@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Epochs on the wire: TCP segments and datagrams to peers take along the epoch of the CPU that sends them and what is
- * left of its task's slice, and what comes from peers is noted before the message reaches its socket
- * (policies/wire.h; thesis 3.3, 4.2, 6.2.7). Under beat it is news of its job's turns in place of both.
+ * Epochs on the wire (policies/wire.h; thesis 3.3, 4.2, 6.2.7). TCP segments and datagrams to peers take along the
+ * epoch of the CPU that sends them, and what is left of its task's slice. Under beat they take along news of its job's
+ * turns in place of both. What comes from peers is noted before the message reaches its socket.
  *
- * An object of its own, of programs that call no kfunc, which outlives a restart of the scheduler. It shares four maps
- * with it: the CPUs' epochs, the counters, and the notes (wire_notes.bpf.h).
+ * This is an object of its own, of programs that call no kfunc, and outlives a restart of the scheduler. It shares four
+ * maps with the scheduler: the CPUs' epochs, the counters, and the notes (wire_notes.bpf.h).
  *
  *	sock_ops	writes the option into segments with data, and reads it when TCP takes a segment up
- *	XDP		reads it before that. It matters: while a receiver that was preempted inside receive holds its
- *			socket's lock, segments wait in the backlog, and TCP takes them up when that receiver runs again.
- *			The message is seen before (sockets.bpf.h), and so must be what it carries. Of datagrams it is the
- *			only one to do so
+ *	XDP		reads it before that. This matters while a receiver that was preempted inside receive holds its
+ *			socket's lock. Segments then wait in the backlog, and TCP takes them up when that receiver runs
+ *			again. The message is seen before (sockets.bpf.h), and so must be what it carries. Of datagrams
+ *			only XDP reads it
  *	tc		puts the option behind datagrams as they leave
  *	iter		has TCP ask sock_ops for connections that were there before
  *
- * Of a node with two CPUs, CPU 0 in epoch 7 with a task that sends: TCP asks how long the header is to be (reserve),
- * and then for the option (write): epoch 7, 12 ms. The packet comes to the other node's interface, where XDP finds
- * the option and the connection's note, and notes epoch 7, 12 ms. TCP queues the data, the hook on its socket takes
- * what is noted for what the message carries, and the gate holds 7 against the epoch of the receiver's CPU.
+ * An example: on a node with two CPUs, CPU 0 is in epoch 7, and its task sends. TCP asks how long the header is to be
+ * (reserve), and then for the option (write): epoch 7, 12 ms. The packet comes to the other node's interface. There XDP
+ * finds the option and the connection's note, and notes epoch 7, 12 ms. TCP queues the data. The hook on its socket
+ * takes what is noted for what the message carries. The gate compares 7 with the epoch of the receiver's CPU.
  *
- * What a softirq sends (more of a long message, when an acknowledgement makes room) comes from any CPU, which may have
- * nothing to do with the sender. The task that sends holds the socket's lock, a softirq that sends does not: it takes
- * what the task sent last, without the slice, which may be over.
+ * A softirq may also send: more of a long message, when an acknowledgement makes room. What it sends comes from any
+ * CPU, which may have nothing to do with the sender. A task that sends holds the socket's lock, and a softirq that
+ * sends does not. So a softirq takes what the task sent last, without the slice, which may be over.
  *
- * A peer that does not know the option ignores it, and costs the bytes. So an end that has sent it UNHEARD_MAX times
- * and heard none ceases until it hears one. One that only receives sends it with every HEARD_PER_REPLY-th
- * acknowledgement.
+ * A peer that does not know the option ignores it, and the bytes are spent for nothing. So an end that has sent it
+ * UNHEARD_MAX times and heard none ceases until it hears one. An end that only receives sends it with an
+ * acknowledgement after every HEARD_PER_REPLY segments that brought it.
  *
- * Where it hurts: the option keeps a segment off the kernel's short path for expected headers, and segments with
- * different options are not merged by GRO. XDP believes a segment before TCP has checked its sequence number. Without a
- * key, whoever can send in a peer's name and knows ports can have it count for one of its epochs, within the window.
+ * Where it hurts: the option keeps a segment off the kernel's short path for expected headers. GRO does not merge
+ * segments with different options. XDP believes a segment before TCP has checked its sequence number. Without a key,
+ * whoever can send in a peer's name and knows the ports can have any epoch within the window taken for the peer's.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

@@ -8,18 +8,18 @@
  * tc appends it to what this machine's sockets send to a peer, and XDP reads it (wire_packet.bpf.h). It is left out
  * where it might do harm:
  *
- *	several datagrams in one (GSO)		the option would be behind the last one only, if the device took it at all
- *	longer than 1280 bytes with it		no path between IPv6 hosts is narrower. What just fitted must go on fitting: a
- *						program that was told how much does is not told that it is less now
+ *	several datagrams in one (GSO)		the option would be behind the last one only, if the device took it
+ *	longer than 1280 bytes with it		no path between IPv6 hosts is narrower. What just fitted must still fit:
+ *						a program that was told how much fits is not told when it is less
  *	longer than the path or the interface	where IPv4 has narrower ones
  *	fragments, IP options, what is in a tunnel, options of others		rare, and not worth the care
  *	a checksum that only a device knows how to compute	see checksum_allows()
- *	a peer that has not answered TOLD_MAX datagrams		he does not know the option, or something on the way drops
- *						what has one: that many are lost, and no more
+ *	a peer that has not answered TOLD_MAX datagrams		it does not know the option, or something on the way
+ *						drops what has one: that many are lost, and no more
  *
- * A checksum that is to be computed later, by the device or on its behalf, is one from UDP's header to the end of the
- * packet, and would take in what is beyond UDP's length. The sum of that is the negative of its length, by way of its
- * own checksum. So the length is added to what UDP has put into the field for the device to begin with.
+ * A checksum may be left to be computed later, by the device or on its behalf. It is then computed from UDP's header to
+ * the end of the packet, and takes in what is beyond UDP's length. Because of its own checksum, the sum of that part is
+ * the negative of its length. So that length is added to what UDP has put into the field for the device to begin with.
  */
 #ifndef COSCHED_WIRE_DATAGRAM_BPF_H
 #define COSCHED_WIRE_DATAGRAM_BPF_H
@@ -32,7 +32,7 @@
 #define TOLD_MAX		16
 #define SAFE_LENGTH		1280		/* with the IP header */
 
-/* Datagrams sent to an address with the option since one came from there. */
+/* Datagrams sent to an address with the option since a datagram with it came from there. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, COSCHED_WIRE_CONNECTIONS);
@@ -82,7 +82,7 @@ static void note_datagram(const u8 *option, const struct cosched_wire_flow *flow
 		*told = 0;
 }
 
-/* A datagram has come along @flow without the option: what the one before brought is not of this one. */
+/* A datagram has come along @flow without the option: what the datagram before brought is not of this one. */
 static void forget_datagram(const struct cosched_wire_flow *flow)
 {
 	struct cosched_wire_note *note = datagrams_noted ? bpf_map_lookup_elem(&wire_datagrams, flow) : NULL;
@@ -103,8 +103,9 @@ static struct sk_buff *kernels(struct __sk_buff *skb)
 }
 
 /*
- * Is it a datagram that a program of this machine sends? What is only passed on has no socket. What a tunnel wraps has
- * that of what is inside; the tunnel's own has a type. What a macvlan of another namespace sends has one of there.
+ * Is it a datagram that a program of this machine sends? A packet that is only passed on has no socket. A packet that a
+ * tunnel wraps has the socket of what is inside; the tunnel's own socket has a type. A packet that a macvlan of another
+ * namespace sends has a socket of that namespace.
  */
 static bool is_sent_by_program(struct __sk_buff *skb, u16 *port)
 {
@@ -121,7 +122,10 @@ static bool is_sent_by_program(struct __sk_buff *skb, u16 *port)
 	return !BPF_CORE_READ(udp, encap_type) && wire_is_here((void *)udp);
 }
 
-/* The IP header of @skb, if it is one of a datagram: its length, or 0. With the length of what it heads in @length. */
+/*
+ * Reads the IP header of @skb. Returns its length, or 0 if it is not the header of a datagram. @length: the length of
+ * what it heads.
+ */
 static u32 read_ip(struct __sk_buff *skb, struct datagram *datagram, u32 *length)
 {
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
@@ -179,9 +183,9 @@ static bool lacks_checksum(struct __sk_buff *skb)
 }
 
 /*
- * Will the checksum be right with something behind the datagram? If it is there; or if what is to come is this
- * datagram's and is computed as the kernel describes it, whatever the bytes are. A device that knows no more than TCP
- * and UDP may go by UDP's length, and then what it is given to begin with would be wrong.
+ * Will the checksum be right with something behind the datagram? It will if it is there. If it is still to come, it has
+ * to be this datagram's, and be computed as the kernel describes it, whatever the bytes are. A device that knows no
+ * more than TCP and UDP may go by UDP's length. What it is given to begin with would be wrong then.
  */
 static bool checksum_allows(struct __sk_buff *skb, const struct datagram *datagram)
 {
@@ -219,7 +223,7 @@ static bool has_place(struct __sk_buff *skb, const struct datagram *datagram, u3
 }
 
 /*
- * How many datagrams with the option have left for the other end of @flow since one came from there; NULL if he is no
+ * How many datagrams with the option have left for the other end of @flow since one came from there. NULL if that is no
  * peer.
  */
 static u32 *told_to(const struct cosched_wire_flow *flow)
@@ -249,7 +253,7 @@ static u16 ones_complement_sum(u16 a, u16 b)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* The IP header, and the checksum that is not there yet, take in @added bytes. */
+/* Makes the IP header, and the checksum that is not there yet, take in @added bytes. */
 static void lengthen(struct __sk_buff *skb, const struct datagram *datagram, u32 added)
 {
 	u32 header = datagram->is_ipv4 ? sizeof(struct iphdr) : 0, checksum_at;
@@ -284,7 +288,7 @@ static bool append_option(struct __sk_buff *skb, const struct datagram *datagram
 	if (!has_place(skb, datagram, added) || !checksum_allows(skb, datagram))
 		return false;
 	cosched_wire_surplus_encode(surplus, pad, &message, &datagram->flow, &key);
-	/* What is new is zero. */
+	/* The new bytes are zero. */
 	if (bpf_skb_change_tail(skb, end + added, 0))
 		return false;
 	bpf_skb_store_bytes(skb, end + pad, surplus, length, 0);

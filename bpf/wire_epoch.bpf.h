@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What sock_ops, XDP and tc have in common (wire.bpf.c): who is a peer, what a message takes along, and what of that is
- * believed.
+ * What sock_ops, XDP and tc have in common (wire.bpf.c): which machine is a peer, what a message takes along, and what
+ * of that is believed.
  */
 #ifndef COSCHED_WIRE_EPOCH_BPF_H
 #define COSCHED_WIRE_EPOCH_BPF_H
@@ -39,7 +39,7 @@ static bool is_from_peer(const struct cosched_wire_flow *flow)
 	return bpf_map_lookup_elem(&wire_peers, &network);
 }
 
-/* What a message takes along that is sent from here and now. */
+/* What a message that is sent from here and now takes along. */
 static void describe_sender(struct cosched_wire_message *message)
 {
 	u64 now = bpf_ktime_get_ns(), ends_at;
@@ -63,7 +63,7 @@ static void describe_sender(struct cosched_wire_message *message)
 		message->slice_ns = ends_at - now;
 }
 
-/* What leaves takes @message along. */
+/* A packet that leaves takes @message along. */
 static void count_sent(const struct cosched_wire_message *message)
 {
 	if (message->news.sizes)
@@ -72,7 +72,10 @@ static void count_sent(const struct cosched_wire_message *message)
 		count(COSCHED_COUNTER_epochs_sent);
 }
 
-/* An option has come along @flow: has it been written by a peer, and is it of this time? Then it is noted. */
+/*
+ * An option has come along @flow. It is noted if a peer has written it, but for an epoch that is not of this time.
+ * False if no peer has written it.
+ */
 static bool note_option(struct cosched_wire_note *note, const u8 *option, const struct cosched_wire_flow *flow)
 {
 	struct cosched_wire_key key = key_of_cluster();

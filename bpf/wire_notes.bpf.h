@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the messages of TCP connections and the datagrams from other machines brought last. Written where a packet
- * comes in (wire.bpf.c), read where it reaches its socket (carry.bpf.h): two objects share these maps.
+ * What the messages of TCP connections and the datagrams from other machines brought last. It is written where a packet
+ * comes in (wire.bpf.c), and read where it reaches its socket (carry.bpf.h): two objects share these maps.
  *
- * By addresses and ports, since XDP knows no sockets. There is a note only for what comes from peers that are believed,
- * so a reader of a note need not ask which peer it is of. The note that was unused for longest makes way for a new one.
+ * Notes are found by addresses and ports, since XDP knows no sockets. There is a note only for what comes from peers
+ * that are believed. So a reader of a note need not ask which peer it is of. The note that was unused for longest makes
+ * way for a new one.
  */
 #ifndef COSCHED_WIRE_NOTES_BPF_H
 #define COSCHED_WIRE_NOTES_BPF_H
@@ -15,8 +16,9 @@
 #define AF_INET6	10
 
 /*
- * The cookie of the network namespace that the loader runs in, set by it. Sockets of other namespaces are not told and
- * not believed: in a namespace of their own users own any address, and so would pass for peers and for this node.
+ * The cookie of the network namespace that the loader runs in, set by the loader. Sockets of other namespaces are not
+ * told and not believed. In a namespace of their own users own any address, and so would pass for peers and for this
+ * node.
  */
 const volatile u64 wire_namespace;
 
@@ -32,7 +34,7 @@ struct {
 	__type(value, struct cosched_wire_note);
 } wire_notes SEC(".maps");
 
-/* The same of UDP. A map of its own, since the same ports may be those of a connection as well. */
+/* The same for UDP. A map of its own, since the same ports may be those of a connection as well. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, COSCHED_WIRE_CONNECTIONS);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Finds our option in a packet: Ethernet, IPv4 or IPv6, TCP or UDP. Everything else, among it fragments and IPv6 with
- * extension headers, is none of ours here, and left to sock_ops. A packet with a VLAN tag is one of another network, in
- * which a peer's address may be anybody's: its own interface can be looked at instead. Reads and changes nothing.
+ * Finds our option in a packet: Ethernet, IPv4 or IPv6, TCP or UDP. Everything else is none of ours here, and left to
+ * sock_ops. That includes fragments, and IPv6 with extension headers. A packet with a VLAN tag is one of another
+ * network, in which a peer's address may be anybody's. The VLAN's own interface can be looked at instead. Reads and
+ * changes nothing.
  */
 #ifndef COSCHED_WIRE_PACKET_BPF_H
 #define COSCHED_WIRE_PACKET_BPF_H
@@ -28,7 +29,7 @@ static bool is_ipv4(const u32 *address)
 	return !address[0] && !address[1] && address[2] == bpf_htonl(0xffff);
 }
 
-/* Finds it, with the addresses in @flow. */
+/* Finds where TCP or UDP begins, and the addresses, for @flow. */
 static bool find_transport(void *data, void *end, struct cosched_wire_flow *flow, struct transport *transport)
 {
 	u32 offset = sizeof(struct ethhdr);
@@ -55,7 +56,10 @@ static bool find_transport(void *data, void *end, struct cosched_wire_flow *flow
 			return false;
 		__builtin_memcpy(flow->from, &ip->saddr, sizeof(flow->from));
 		__builtin_memcpy(flow->to, &ip->daddr, sizeof(flow->to));
-		/* The kernel takes none that has an address of IPv4, in whose place ours would be taken for one. */
+		/*
+		 * The kernel takes no such packet with an IPv4 address in it. Here it would be taken for a packet of
+		 * IPv4.
+		 */
 		if (is_ipv4(flow->from) || is_ipv4(flow->to))
 			return false;
 		transport->offset = offset + sizeof(*ip);
@@ -93,8 +97,8 @@ static u32 walk_options(const u8 *options, u32 length)
 }
 
 /*
- * Copies our option of the TCP segment at @offset, as far as it is there, to @option, and says in @flow which ports it
- * has.
+ * Copies our option of the TCP segment at @offset to @option, as far as it is there. Writes the segment's ports to
+ * @flow.
  */
 static bool find_option(struct xdp_md *ctx, u32 offset, struct cosched_wire_flow *flow, u8 *option)
 {
@@ -125,10 +129,10 @@ static bool find_option(struct xdp_md *ctx, u32 offset, struct cosched_wire_flow
 }
 
 /*
- * Copies our option of the datagram at @transport to @option, and says in @flow which ports it has. A node appends it
- * to what has nothing behind it, so there is nothing else: no options have to be walked through, which the verifier
- * would take long for. RFC 9868 has all ignored if their checksum is wrong, or what pads it to an even place is not
- * zero.
+ * Copies our option of the datagram at @transport to @option, and writes the datagram's ports to @flow. A node appends
+ * the option only where nothing is behind a datagram, so there is nothing else. No options have to be walked through,
+ * which the verifier would take long for. RFC 9868 has all options ignored if their checksum is wrong, or if what pads
+ * it to an even place is not zero.
  */
 static bool find_datagram_option(struct xdp_md *ctx, const struct transport *transport, struct cosched_wire_flow *flow,
 				 u8 *option)
@@ -147,7 +151,7 @@ static bool find_datagram_option(struct xdp_md *ctx, const struct transport *tra
 	offset += length;
 	pad = length & 1;
 	length = transport->length - length - pad;
-	/* Read by parts whose lengths are known: a verifier before 7.3 loses the bounds of a computed one. */
+	/* Read by parts whose lengths are known: a verifier before 7.3 loses the bounds of a computed length. */
 	if ((length != WITHOUT_MAC && length != sizeof(surplus)) ||
 	    bpf_xdp_load_bytes(ctx, offset + pad, surplus, WITHOUT_MAC) ||
 	    (length > WITHOUT_MAC && bpf_xdp_load_bytes(ctx, offset + pad + WITHOUT_MAC, surplus + WITHOUT_MAC,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What sock_ops does for epochs on the wire (wire.bpf.c): what a segment takes along, and what one that TCP takes up
- * has brought.
+ * What sock_ops does for epochs on the wire (wire.bpf.c): what a segment takes along, and what a segment that TCP takes
+ * up has brought.
  */
 #ifndef COSCHED_WIRE_SOCKET_BPF_H
 #define COSCHED_WIRE_SOCKET_BPF_H
@@ -15,7 +15,7 @@
 #define TCP_BPF_SOCK_OPS_CB_FLAGS	1008
 #define BPF_WRITE_HDR_TCP_CURRENT_MSS	1
 
-/* What this end of a connection has sent and heard, with the socket. */
+/* What this end of a connection has sent and heard, kept with the socket. */
 struct wire_socket {
 	struct cosched_wire_message last;	/* that its task sent, without the slice */
 	u32 unheard;		/* segments sent with the option since one was heard */
@@ -30,7 +30,7 @@ struct {
 	__type(value, struct wire_socket);
 } wire_sockets SEC(".maps");
 
-/* A field of the context. The verifier allows no computed address of one, which the compiler would like to make. */
+/* A field of the context. The verifier allows no computed address of a field, which the compiler would like to make. */
 #define FIELD(field) (*(volatile u32 *)&(field))
 
 /*
@@ -74,7 +74,7 @@ static void set_writes(struct bpf_sock_ops *skops, bool writes)
 #define CALLS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG |	\
 	       BPF_SOCK_OPS_STATE_CB_FLAG)
 
-/* A connection is there: it is to a peer, or of no interest ever after. */
+/* A connection is there. If it is to no peer, it is of no interest ever after. */
 static void begin_connection(struct bpf_sock_ops *skops)
 {
 	struct cosched_wire_note note = { .noted_at = bpf_ktime_get_ns() };
@@ -92,7 +92,7 @@ static void begin_connection(struct bpf_sock_ops *skops)
 }
 
 /*
- * The same of a connection that was there before these programs: it may have begun under a scheduler that has ended.
+ * The same for a connection that was there before these programs: it may have begun under a scheduler that has ended.
  * The loader has this run over all TCP sockets of its network namespace, once sock_ops is attached.
  */
 static void adopt(struct sock_common *common, struct tcp_sock *tcp)
@@ -110,13 +110,14 @@ static void adopt(struct sock_common *common, struct tcp_sock *tcp)
 		count(COSCHED_COUNTER_endpoints_full);
 		return;
 	}
-	/* The other end may have ceased while nobody answered here. */
+	/* The other end may have ceased while nothing answered here. */
 	socket->owes = 1;
 }
 
 /*
- * TCP asks how long the header is to be: of a segment, or of segments to come, which all might have data. Those without
- * data bring no message, and go without, but for the replies to a peer that is only ever sent acknowledgements.
+ * TCP asks how long the header is to be: of a segment, or of segments to come, which all might have data. Segments
+ * without data bring no message, and go without the option. Replies to a peer that is only ever sent acknowledgements
+ * are the exception.
  */
 static void reserve_option(struct bpf_sock_ops *skops)
 {
@@ -167,7 +168,7 @@ static void write_option(struct bpf_sock_ops *skops)
 		set_writes(skops, false);
 }
 
-/* Has the segment that TCP has taken up our option with this identifier? Then it is copied to @option. */
+/* Does the segment that TCP has taken up have our option with this identifier? Then it is copied to @option. */
 static bool load_option(struct bpf_sock_ops *skops, u8 *option, u16 exid)
 {
 	option[0] = COSCHED_WIRE_KIND;
@@ -191,7 +192,7 @@ static void parse_option(struct bpf_sock_ops *skops)
 	flow_of(&flow, skops, true);
 	note = bpf_map_lookup_elem(&wire_notes, &flow);
 	if (!note) {
-		/* It has made way for others, or these programs are not those that the connection began with. */
+		/* The note has made way for others, or the connection began with other programs than these. */
 		bpf_map_update_elem(&wire_notes, &flow, &none, BPF_ANY);
 		note = bpf_map_lookup_elem(&wire_notes, &flow);
 	}

@@ -2,17 +2,17 @@
 /*
  * What tasks are due, what they have borrowed, and what a gate is told of it.
  *
- * The fair share T_E / N (thesis 5.1: F = N T_C / T_E) is kept by a clock per CPU that runs at 1 / (sum of the weights
- * of the runnable tasks): over any time in which a task is runnable, its share is its weight times what that clock went
- * on, whatever came and went meanwhile.
+ * The fair share T_E / N (thesis 5.1: F = N T_C / T_E) is kept by a clock per CPU. That clock runs at 1 / (sum of the
+ * weights of the runnable tasks). Over any time in which a task is runnable, its share is its weight times what the
+ * clock went on, whatever came and went meanwhile.
  *
  * Boosts may have ACCOUNT_MAX_BOOSTED times the CPU time of the fair order. Once they are that many slices ahead, the
- * fair order has one whole slice. It is what keeps the gate "always" from starving a task until the kernel's watchdog
- * throws the scheduler out: among n others, a task waits for n * (ACCOUNT_MAX_BOOSTED + 1) slices at most.
+ * fair order has one whole slice. Otherwise the gate "always" could starve a task until the kernel's watchdog throws
+ * the scheduler out. So among n others, a task waits for n * (ACCOUNT_MAX_BOOSTED + 1) slices at most.
  *
- * Kernel threads run as soon as they wake, since others wait for what they do, and they have a budget of the same kind.
+ * Kernel threads run as soon as they wake, since others wait for what they do. They have a budget of the same kind.
  * Once they have had ACCOUNT_MAX_URGENT times what the tasks of users have, and ACCOUNT_URGENT_NS more, they wait for
- * their turns until that is repaid. So on a busy CPU users keep a third of the time whatever kernel threads do, and a
+ * their turns until that is repaid. So on a busy CPU users keep a third of the time, whatever kernel threads do. And a
  * thread that works for less than two thirds of the time is not delayed.
  */
 #ifndef COSCHED_ACCOUNT_H
@@ -30,7 +30,7 @@ struct cosched_share_clock {
 	u64 at_ns;		/* when it was last advanced */
 };
 
-/* By what CPU time boosts, or kernel threads, are ahead of the fair order. It starts as zeroes. */
+/* By how much CPU time boosts, or kernel threads, are ahead of the fair order. It starts as zeroes. */
 struct cosched_loan {
 	u64 ahead_ns;
 	u32 starving;		/* they wait until the fair order has had its turn */
@@ -60,7 +60,7 @@ static inline u64 account_share(u64 ns, u64 effective)
 
 /*
  * The same while it was not runnable, since it awaited a message. The clock went on without its weight, among others
- * whose weights sum up to @sum, so it is scaled to what it would have been with it.
+ * whose weights sum up to @sum. So @ns is scaled to what it would have been with its weight.
  */
 static inline u64 account_awaited(u64 ns, u64 effective, u64 sum)
 {
@@ -71,7 +71,10 @@ static inline u64 account_awaited(u64 ns, u64 effective, u64 sum)
 	return scaled_ns / whole * effective + account_share(scaled_ns % whole, effective);
 }
 
-/* A task has run for @ran_ns, ahead of the fair order or in it. Its turns repay @times what they take, of @most_ns. */
+/*
+ * A task has run for @ran_ns, @ahead of the fair order or in it. The fair order's turns repay @times what they take.
+ * The loan is used up at @most_ns.
+ */
 static inline void account_lend(struct cosched_loan *loan, u64 most_ns, u32 times, int ahead, u64 ran_ns)
 {
 	u64 repaid_ns = times * ran_ns;
@@ -94,8 +97,8 @@ static inline void account_loan(struct cosched_loan *loan, const struct cosched_
 }
 
 /*
- * A kernel thread has run for @ran_ns, or a task of a user. Of what kernel threads had while no other task was there,
- * most is forgiven. A budget more is left to repay, since the last one of a budget may end a slice later.
+ * A kernel thread has run for @ran_ns, or a task of a user. What kernel threads had while no other task was there is
+ * mostly forgiven. Up to two budgets are left to repay, since the last run of a budget may end a slice later.
  */
 static inline void account_urgent(struct cosched_loan *loan, int kthread, u64 ran_ns)
 {
@@ -105,8 +108,8 @@ static inline void account_urgent(struct cosched_loan *loan, int kthread, u64 ra
 }
 
 /*
- * Tells a gate how the receiver stands, which has this @lead and @effective weight on a CPU with @nr runnable tasks,
- * whose weights sum up to @sum. @counts: its own is among them.
+ * Tells a gate how the receiver stands, which has this @lead and @effective weight. On its CPU there are @nr runnable
+ * tasks, whose weights sum up to @sum. @counts: the receiver's own weight is among them.
  */
 static inline void account_describe(struct cosched_demand *demand, s64 lead, u64 effective, u64 sum, u32 nr, int counts)
 {

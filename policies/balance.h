@@ -3,16 +3,17 @@
  * Balance: which CPU of a node takes a task that waits on another one.
  *
  * A CPU that idles takes any waiting task. Busy CPUs have to compare. Otherwise tasks that never sleep would stay where
- * they happened to start: of three tasks on two CPUs, two would have half of a CPU for good, and the third a whole one.
+ * they happened to start. Of three tasks on two CPUs, two would have half of a CPU for good, and the third a whole CPU.
  *
  * A busy CPU compares how much room there has been on each CPU of late (fair_room()). That is a mean over time, since
  * tasks that wait for messages come and go. The load of a CPU is the weight that leaves so much room. A task moves if
- * the loads differ by its own weight: tasks change sides again and again, and in the long run all have the same. Of
- * several that may move it is the one that evens out most. Otherwise a heavy task would change sides for ever, and the
- * light ones never follow.
+ * the loads differ by its own weight. So tasks change sides again and again, and in the long run all have the same. Of
+ * several tasks that may move, the task that evens out most does. Otherwise a heavy task would change sides for ever,
+ * and the light tasks would never follow.
  *
  * A task that sleeps often is seldom found waiting. It looks for a less busy CPU itself, now and then when it wakes.
- * It makes less of a difference by the part of the time in which it runs, so a smaller one is enough.
+ * The smaller the part of the time in which it runs, the less of a difference it makes. So a smaller difference of the
+ * loads is enough.
  *
  * No paper has this; in theirs a node has one CPU.
  */
@@ -21,14 +22,14 @@
 
 #include "policy.h"
 
-#define COSCHED_LOAD_PARTS	64	/* by so many parts of a task's weight loads can differ */
+#define COSCHED_LOAD_PARTS	64	/* parts of a task's weight, by which loads can differ */
 #define COSCHED_WAITS_PARTS	48	/* for a task that waits: the mean with one task more is that close soon */
 #define COSCHED_WAKES_PARTS	16	/* the most for a task that wakes */
 #define COSCHED_LEAST_PARTS	4	/* the least: what runs for less makes no difference that is worth a move */
 #define COSCHED_SHARE_SHIFT	20	/* shares are in 1 / 2^20 of a CPU */
 
 /*
- * By how many parts of its weight loads have to differ for a task that wakes, and that has run for @ran_ns in the last
+ * By how many parts of its weight loads have to differ for a task that wakes. It has run for @ran_ns in the last
  * @passed_ns. It makes no more of a load than that, so it does not leave the other CPU busier than its own was.
  */
 static inline u32 cosched_wakes_parts(u64 ran_ns, u64 passed_ns)
@@ -41,9 +42,9 @@ static inline u32 cosched_wakes_parts(u64 ran_ns, u64 passed_ns)
 }
 
 /*
- * Is the load @here of a CPU less than the load @there of another one by so many @parts of the @weight of a task there?
- * @far: the CPUs do not share their memory. Then a move costs for as long as the task stays, and the loads have to
- * differ by its weight more.
+ * Is a CPU's load @here less than another's load @there by so many @parts of the @weight of a task there? @far: the
+ * CPUs do not share their memory. Then a move costs for as long as the task stays, and the loads have to differ by
+ * another whole weight.
  */
 static inline int cosched_load_differs(u64 here, u64 there, u32 weight, u32 parts, int far)
 {

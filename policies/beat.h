@@ -3,20 +3,21 @@
  * Beat: nodes that come to the same choice in each turn, though none tells the others what to choose.
  *
  * Time is cut into turns of quantum_ns, by TAI. In each turn a node draws which of its jobs goes first. A draw is a
- * function of the job's name and of the turn's number, so all nodes of a job draw alike and never talk about it. Where
- * all of a job meet every few milliseconds, only this helps: if each of N nodes is right with probability p, all of
- * them are with p^N.
+ * function of the job's name and of the turn's number. So all nodes of a job draw alike, and never talk about it. Where
+ * all processes of a job meet every few milliseconds, only this helps. If each of N nodes is right with probability p,
+ * all of them are right with p^N.
  *
  *	the chance theta of a job	= its weight / (its weight + the weights of all that come after it on this node)
  *	job-wide theta			= the least that any of its nodes has, carried by messages
  *	the job wins the turn if	  draw < theta, and no job before it has won
  *
  * An example. A node has jobs A and B and two tasks that do not communicate, all of weight 1. A draws first and wins
- * 1/4 of all turns. B wins 1/3 of those that A does not win, which is 1/4 as well, and 1/2 is left to the rest.
+ * 1/4 of all turns. B wins 1/3 of the turns that A does not win, which is 1/4 of all as well. So 1/2 is left to the
+ * rest.
  *
- * Jobs draw in the order of their sizes, the largest first, so that two nodes with different other jobs agree on what
- * is most costly to disagree on. Between equal sizes the names decide. Tasks that do not communicate come last, all of
- * them as one, so that their number on a node changes nothing for the jobs before them.
+ * Jobs draw in the order of their sizes, the largest first. So two nodes with different other jobs agree where it is
+ * most costly to disagree. Between equal sizes the names decide. Tasks that do not communicate come last, all of them
+ * as one. So their number on a node changes nothing for the jobs before them.
  *
  * A turn that no job wins is in the fair order (fair.h), for jobs and others alike. There a job makes up for what it
  * lacks. So its share of the CPU does not depend on what others say of it.
@@ -25,26 +26,27 @@
  * the node with the least theta wins on all of its nodes.
  *
  * Nothing is remembered but theta, size and clock, and theta is renewed within two periods. So nodes with any past
- * agree soon. Counts of turns won, lags and credits do not work: each node remembers its own errors.
+ * agree soon. Counts of turns won, lags and credits do not work: each node would remember its own errors.
  *
- * Nodes that do not draw. A message without news comes from a node that runs another scheduler. Such a job is astray:
+ * Nodes that do not draw. A message without news comes from a node that runs another scheduler. Its job is then astray:
  * its turns by draw are worth nothing where that node does not run it, so it draws none. Instead its messages are
- * demands (thesis 3.2). A demand that is met holds the CPU for a while: so all of the job gather behind the node that
- * cannot be told. The caller says which messages count: those of peers of the same job on other nodes.
+ * demands (thesis 3.2). A demand that is met holds the CPU for a while. So all processes of the job gather behind the
+ * node that cannot be told. The caller says which messages count: messages of peers of the same job on other nodes.
  *
  * What a lying peer can do (thesis 3.3 has the same question for epochs). Let S be the turn and K be BEAT_LEAD_TURNS.
- *   - Clock. A clock is ahead of its own TAI by no more than BEAT_AHEAD_TURNS * S, whatever it hears, and it goes
- *     back by S / BEAT_LEAK each turn. It gets there by S / BEAT_STEPS a turn, or by whole turns at once. So a liar
- *     shifts the numbers of turns by BEAT_AHEAD_TURNS at once, and later by one in BEAT_LEAK turns.
- *   - Theta. One that is too high is cut to what the node itself would give. One that is too low costs the job its
- *     turns and not its share: the fair order gives that back. A job that is ahead of the fair order by K turns wins
- *     none. So no job is ahead by more than (K + 1) * S, and the others together are behind by what the jobs are ahead.
- *     In T seconds a job's share is too great by (K + 1) * S / T at most: with turns of 20 ms by 0.9% of a CPU in 20 s.
- *     The fair order forgives a lead when tasks sleep or are parked, and a liar could have that go on for ever. So no
- *     task goes first either that is ahead of its share by M = BEAT_SURPLUS_TURNS turns, by an account that forgives
- *     1 / BEAT_FORGIVES of the share only, and never goes below -M. It is at M + 1 turns at most when a turn ends. So
- *     in T seconds a task gains no more by turns than (2 * M + 1) * S, and 1 / BEAT_FORGIVES of its share.
- *   - Size, or that a job is astray. That changes which nodes draw alike, and the shares of CPU time stay as they were.
+ *   - Clock. A clock is ahead of its own TAI by no more than BEAT_AHEAD_TURNS * S, whatever it hears. It goes forward
+ *     by S / BEAT_STEPS a turn, or by whole turns at once. It goes back by S / BEAT_LEAK each turn. So a liar shifts
+ *     the numbers of turns by BEAT_AHEAD_TURNS at once, and later by one in BEAT_LEAK turns.
+ *   - Theta. A theta that is too high is cut to what the node itself would give. A theta that is too low costs the
+ *     job its turns and not its share: the fair order gives that back. A job that is ahead of the fair order by K
+ *     turns wins none. So no job is ahead by more than (K + 1) * S, and the others together are behind by what the
+ *     jobs are ahead. In T seconds a job's share is too great by (K + 1) * S / T at most. With turns of 20 ms that is
+ *     0.9% of a CPU in 20 s. The fair order forgives a lead when tasks sleep or are parked, and a liar could have that
+ *     go on for ever. So a task that is ahead of its share by M = BEAT_SURPLUS_TURNS turns does not go first either.
+ *     The account of this forgives 1 / BEAT_FORGIVES of the share only, and never goes below -M. It is at M + 1 turns
+ *     at most when a turn ends. So in T seconds a task gains no more by turns than (2 * M + 1) * S, and
+ *     1 / BEAT_FORGIVES of its share.
+ *   - Size, or that a job is astray. A lie changes which nodes draw alike. The shares of CPU time stay as they were.
  *
  * A message carries what struct cosched_beat_news has, in 10 bytes (wire.h). All nodes of a job need the same
  * quantum_ns.
@@ -56,12 +58,12 @@
 #include "window.h"
 
 #define BEAT_ONE		0xffffffffU	/* a chance of 1, in 1 / 2^32 */
-#define BEAT_BLOCK_SHIFT	6		/* draws are even over so many turns (as a power of 2), and begin anew */
+#define BEAT_BLOCK_SHIFT	6		/* draws are even over 2^6 turns, and then begin anew */
 #define BEAT_PERIOD_TURNS	16		/* what is heard in so many turns counts in as many that follow */
 #define BEAT_STEPS		20		/* by 1 / so much of a turn a clock goes forward in a turn */
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
 #define BEAT_LEAK		2048		/* by 1 / so much of a turn it goes back in each */
-#define BEAT_SILENT_PERIODS	2		/* a peer that tells nothing for so long, though it sends, does not draw */
+#define BEAT_SILENT_PERIODS	2		/* a peer that sends, but tells nothing for so long, does not draw */
 #define BEAT_LEAD_TURNS		8		/* further ahead of the fair order a job wins no turn */
 #define BEAT_SURPLUS_TURNS	4		/* nor does a task go first that is ahead of its share by so much */
 #define BEAT_FORGIVES		128		/* of which 1 / so much of its share is forgiven */
@@ -71,7 +73,7 @@
 #define BEAT_SIZES		4		/* bytes of a size's sketch */
 #define BEAT_RANK_MAX		15		/* of one of them: half a byte of a message, enough for 100,000 nodes */
 
-/* What a message says. Which job it is of is known by its endpoint, its period by the time. */
+/* What a message says. Its endpoint tells which job it is of, and its time tells which period. */
 struct cosched_beat_news {
 	u64 tai_ns;			/* the sender's clock, with its corrections */
 	u32 theta;			/* the least that it has heard in this period; even: the job is astray */
@@ -113,12 +115,12 @@ static inline u64 beat_mix(u64 x)
 }
 
 /*
- * The draw of the job @name in @turn, from 0 to 2^32 - 1: the point of a digital sequence (Sobol 1967) whose generator
- * matrix follows from the name. Each column has a 1 on the diagonal and bits of a hash above it. So of any 2^k turns
- * that begin at a multiple of 2^k, k up to BEAT_BLOCK_SHIFT, each has its draw in another 2^k-th of the range. A job
- * that draws first with a theta of 2^-k or more waits for less than 2^(k + 1) turns. Two names have different matrices,
- * and each block of turns has others. No pair of jobs is unlucky for long, and nobody needs to assign sequences to
- * jobs.
+ * The draw of the job @name in @turn, from 0 to 2^32 - 1. It is the point of a digital sequence (Sobol 1967) whose
+ * generator matrix follows from the name. Each column has a 1 on the diagonal and bits of a hash above it. Take any 2^k
+ * turns that begin at a multiple of 2^k, with k up to BEAT_BLOCK_SHIFT. Each of them has its draw in another 2^k-th of
+ * the range. So a job that draws first with a theta of 2^-k or more waits for less than 2^(k + 1) turns. Two names have
+ * different matrices, and each block of turns has others. So no pair of jobs is unlucky for long, and nobody needs to
+ * assign sequences to jobs.
  */
 static inline u32 beat_draw(u64 name, u64 turn)
 {
@@ -144,9 +146,9 @@ static inline u32 beat_theta(u64 weight, u64 after)
 }
 
 /*
- * The weight of a task, in 1 / 2^@shift of its CPU: @due, its fair share there, and no more than twice what it used of
- * late. A task that mostly sleeps until it is asked for something is due far more than it takes. If that counted, its
- * job would win turns that it leaves to others.
+ * The weight of a task, in 1 / 2^@shift of its CPU. It is @due, the task's fair share there, but no more than twice
+ * what the task used of late. A task that mostly sleeps until it is asked for something is due far more than it takes.
+ * If that counted, its job would win turns that it leaves to others.
  */
 static inline u32 beat_weight(const struct cosched_window *window, u32 due, u32 shift)
 {
@@ -162,7 +164,9 @@ static inline u32 beat_sketch(u64 node)
 	u64 hash = beat_mix(node ^ 0x6265617473697a65ULL), below;
 	u32 rank, at = hash % BEAT_SIZES;
 
-	/* The bits below the lowest 1, and how many they are: without a loop, in which the verifier would try each end. */
+	/*
+	 * The bits below the lowest 1, and how many they are: without a loop, of which the verifier would try each end.
+	 */
 	hash >>= 2;
 	below = (hash & -hash) - 1;
 	below -= below >> 1 & 0x5555555555555555ULL;
@@ -195,7 +199,7 @@ static inline u32 beat_size(u32 sizes)
 	return sum;
 }
 
-/* Draws @a before @b? */
+/* Does @a draw before @b? */
 static inline int beat_is_before(const struct cosched_beat_job *a, const struct cosched_beat_job *b)
 {
 	u32 size_a = beat_size(a->sizes), size_b = beat_size(b->sizes);
@@ -219,8 +223,8 @@ static inline void beat_job_begin(struct cosched_beat_job *job, u64 name, u64 no
 }
 
 /*
- * To be called in each turn, before anything is told: what was heard in the last period counts in this one. @here:
- * beat_theta() on this node, now, above which no message brings theta. After a period without a turn nothing is known.
+ * To be called in each turn, before anything is told: what was heard in the last period counts in this period. @here:
+ * beat_theta() on this node, now; no message brings theta above it. After a period without a turn nothing is known.
  */
 static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period)
 {
@@ -237,7 +241,7 @@ static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period
 	job->period = period;
 }
 
-/* What a message of the job says that goes out when the sender's clock shows @clock_ns. */
+/* What a message of the job says if it goes out when the sender's clock shows @clock_ns. */
 static inline void beat_tell(struct cosched_beat_news *news, const struct cosched_beat_job *job, u64 clock_ns)
 {
 	news->tai_ns = clock_ns;
@@ -245,7 +249,7 @@ static inline void beat_tell(struct cosched_beat_news *news, const struct cosche
 	news->sizes = job->heard_sizes;
 }
 
-/* A message of the job has come with @news, from a peer that is believed. What is of another period does not count. */
+/* A message of the job has come with @news, from a peer that is believed. News of another period do not count. */
 static inline void beat_hear(struct cosched_beat_job *job, const struct cosched_policy *policy,
 			     const struct cosched_beat_news *news)
 {
@@ -259,7 +263,7 @@ static inline void beat_hear(struct cosched_beat_job *job, const struct cosched_
 
 /*
  * Adds @news, which came when the clock here showed @clock_ns, to @all: what a task has heard in this period. Without
- * sizes @all is nothing so far.
+ * sizes in @all the task has heard nothing so far.
  */
 static inline void beat_gather(struct cosched_beat_news *all, const struct cosched_policy *policy,
 			       const struct cosched_beat_news *news, u64 clock_ns)
@@ -278,10 +282,10 @@ static inline void beat_gather(struct cosched_beat_news *all, const struct cosch
 }
 
 /*
- * How early the job goes in @turn: 0 if it wins, and more for those that come later. @won says whether one before it
- * has won, and is kept up to date; jobs are to be asked in the order of beat_is_before(). @lead_ns: how far the job is
- * ahead of the fair order of the CPU. In a turn that no job has won all are as early as BEAT_REST_RANK says, and in the
- * fair order.
+ * How early the job goes in @turn: 0 if it wins, and more the later it comes. @won says whether a job before it has
+ * won, and is kept up to date. Jobs are to be asked in the order of beat_is_before(). @lead_ns: how far the job is
+ * ahead of the fair order of the CPU. All that does not win counts as early as BEAT_REST_RANK says, and the fair order
+ * decides among it.
  */
 static inline u64 beat_rank(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
 			    s64 lead_ns, u32 *won)
@@ -299,10 +303,11 @@ static inline u64 beat_rank(const struct cosched_policy *policy, const struct co
 }
 
 /*
- * By how much a task is ahead of its share, in ns: it was by @ahead_ns, and has used @cpu_ns while it was due @fair_ns.
- * It starts as 0. The fair order forgives a lead when its task sleeps or is parked. This forgives 1 / BEAT_FORGIVES of
- * the share, so that what came by other ways than turns does not bar a task from them for long. What a task is behind
- * by more than BEAT_SURPLUS_TURNS turns is forgotten, or one that mostly sleeps could have all of them at once.
+ * By how much a task is ahead of its share, in ns. It was ahead by @ahead_ns, and has used @cpu_ns while it was due
+ * @fair_ns. It starts as 0. The fair order forgives a lead when its task sleeps or is parked. This forgives
+ * 1 / BEAT_FORGIVES of the share. So what came by other ways than turns does not bar a task from them for long. What a
+ * task is behind by more than BEAT_SURPLUS_TURNS turns is forgotten. Otherwise a task that mostly sleeps could have all
+ * of that at once.
  */
 static inline s64 beat_charge(s64 ahead_ns, const struct cosched_policy *policy, u64 cpu_ns, u64 fair_ns)
 {
@@ -317,7 +322,7 @@ static inline s64 beat_charge(s64 ahead_ns, const struct cosched_policy *policy,
 
 /*
  * May a task of the job that has won the turn go first in it, though it is ahead of its share by @surplus_ns? A draw is
- * for a job, by what all of its tasks are due. If some of these sleep, the turns are not for others to have twice.
+ * for a job, by what all of its tasks are due. If some of these sleep, the others are not to have their turns too.
  */
 static inline int beat_may_lead(const struct cosched_policy *policy, s64 surplus_ns)
 {
@@ -325,7 +330,7 @@ static inline int beat_may_lead(const struct cosched_policy *policy, s64 surplus
 }
 
 /*
- * May a message have its receiver run, in a turn that no job has won? Draws give a job all that it is due, in the mean.
+ * May a message make its receiver run, in a turn that no job has won? Draws give a job all that it is due, in the mean.
  * If demands gave more, one node after the other would reach the bound above, and turns would be won for half a job.
  */
 static inline int beat_may_demand(s64 surplus_ns)
@@ -349,7 +354,7 @@ static inline void beat_hear_nothing(struct cosched_beat_job *job)
 }
 
 /*
- * May @job, which has a message, take the CPU at @now_ns though it is astray? Then it holds it. @lead_ns and
+ * May @job take the CPU at @now_ns, because it has a message and is astray? Then it holds the CPU. @lead_ns and
  * @running_lead_ns: how far the job and the running task, which is of another job, are ahead of the fair order.
  */
 static inline int beat_follows(struct cosched_beat_hold *hold, const struct cosched_policy *policy,
@@ -367,7 +372,7 @@ static inline int beat_follows(struct cosched_beat_hold *hold, const struct cosc
 	return 1;
 }
 
-/* How early a job or task of @rank is at @now_ns, behind the one that holds the CPU if there is one. */
+/* How early a job or task of @rank is at @now_ns, behind the job that holds the CPU, if there is one. */
 static inline u64 beat_rank_held(const struct cosched_beat_hold *hold, u64 name, u64 rank, u64 now_ns)
 {
 	if (now_ns >= hold->until_ns)
@@ -381,12 +386,12 @@ static inline u64 beat_clock_ns(const struct cosched_beat_clock *clock, u64 tai_
 	return tai_ns + clock->ahead_ns;
 }
 
-/* A turn may have begun: the clock goes back a little, for each turn once. */
+/* A turn may have begun: the clock goes back a little, once for each turn. */
 static inline void beat_clock_turn(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns)
 {
 	u64 turn_ns = gang_quantum_ns(policy), turn = beat_clock_ns(clock, tai_ns) / turn_ns, back_ns = turn_ns / BEAT_LEAK;
 
-	/* By more than it can be ahead it only goes back if TAI is set back. */
+	/* It goes back by more than it can be ahead only if TAI is set back. */
 	if (turn <= clock->turn && clock->turn - turn <= BEAT_AHEAD_TURNS)
 		return;
 	clock->turn = turn;
@@ -395,9 +400,9 @@ static inline void beat_clock_turn(struct cosched_beat_clock *clock, const struc
 }
 
 /*
- * A peer that is believed has sent @heard_ns as its clock, to a CPU whose TAI is @tai_ns. One that is later is
- * followed, by whole turns at once and by small steps else, so that all come to the latest. How long the message took
- * makes it seem earlier, and never drives the clocks. Returns by how much the clock went forward, in ns.
+ * A peer that is believed has sent @heard_ns as its clock, to a CPU whose TAI is @tai_ns. A later clock is followed, so
+ * that all come to the latest: by whole turns at once, and by small steps else. How long the message took makes the
+ * clock seem earlier, and never drives the clocks. Returns by how much the clock went forward, in ns.
  */
 static inline u64 beat_clock_hear(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns,
 				  u64 heard_ns)
@@ -405,7 +410,7 @@ static inline u64 beat_clock_hear(struct cosched_beat_clock *clock, const struct
 	u64 turn_ns = gang_quantum_ns(policy), step_ns = turn_ns / BEAT_STEPS, own_ns, by_ns, most_ns;
 	u64 bound_ns = turn_ns > COSCHED_U64_MAX / BEAT_AHEAD_TURNS ? turn_ns : turn_ns * BEAT_AHEAD_TURNS;
 
-	/* Messages may come before the first draw of the turn, and then go by the steps of this turn as well. */
+	/* Messages may come before the first draw of the turn. Then they go by the steps of this turn as well. */
 	beat_clock_turn(clock, policy, tai_ns);
 	own_ns = beat_clock_ns(clock, tai_ns);
 	if (heard_ns <= own_ns || clock->ahead_ns >= bound_ns)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which task the periodic boost puts first, and a task that yields (Zhang 2.4.4, 2.4.2).
+ * Which task is put first by the periodic boost, and by a task that yields (Zhang 2.4.4, 2.4.2).
  *
- * The tasks of a CPU are looked at one after the other, each is held against the best so far, and what is left at the
- * end is the choice. "Round robin from the current task" is the order of their numbers, from that of the task that
- * runs on and around.
+ * The tasks of a CPU are looked at one after the other, and each is compared with the best so far. What is left at the
+ * end is the choice. "Round robin from the current task" is the order of their numbers, from that of the running task
+ * on and around.
  *
- *	round-robin	the first with a message for the receive that it is in; if there is none, the first that is not in a
- *			receive; if there is none, none. The paper's, one of eight that its authors tried
- *	next-pending	the first with a message
- *	most-pending	the one with most messages
- *	longest-waiting	the one whose message came first
+ *	round-robin	the first task with a message for the receive that it is in; else the first that is not in a
+ *			receive; else none. The paper's choice, one of eight that its authors tried
+ *	next-pending	the first task with a message
+ *	most-pending	the task with most messages
+ *	longest-waiting	the task whose message came first
  */
 #ifndef COSCHED_BOOST_CHOICE_H
 #define COSCHED_BOOST_CHOICE_H
@@ -26,7 +26,7 @@ struct cosched_candidate {
 	u64 arrival_ns;			/* when the first of them came */
 };
 
-/* Is it one that @choice would boost at all, and how much rather? 0: no. */
+/* Would @choice boost this task at all, and how much rather than others? 0: no. */
 COSCHED_APART u32 cosched_choice_rank(u32 choice, const struct cosched_candidate *candidate COSCHED_NONNULL)
 {
 	if (choice == COSCHED_CHOICE_ROUND_ROBIN && !candidate->receives)
@@ -34,7 +34,7 @@ COSCHED_APART u32 cosched_choice_rank(u32 choice, const struct cosched_candidate
 	return candidate->pending ? 2 : 0;
 }
 
-/* Is @candidate to be boosted rather than @best, which may be any that has a rank? */
+/* Is @candidate to be boosted rather than @best, which may be any task that has a rank? */
 COSCHED_APART int cosched_choice_prefers(u32 choice, const struct cosched_candidate *candidate COSCHED_NONNULL,
 					 const struct cosched_candidate *best COSCHED_NONNULL)
 {

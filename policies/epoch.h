@@ -2,11 +2,11 @@
 /*
  * Epochs: how far a node has come in its round of the jobs (thesis 3.3).
  *
- * Every message carries the epoch of the node that sent it. A node counts its own up at each spontaneous switch,
- * which is one at the end of a slice or because a task sleeps, and not one for a message. Only then the node's number
- * becomes the low bits, so that two nodes which have counted equally far, but to different jobs, differ. A node
- * that switches for a message adopts the message's epoch as it is: the nodes that run a job share one epoch, whose
- * low bits are the number of the first of them.
+ * Every message carries the epoch of the node that sent it. A node counts its own epoch up at each spontaneous switch.
+ * That is a switch at the end of a slice or because a task sleeps, and not a switch for a message. Only then the node's
+ * number becomes the low bits. So two nodes that have counted equally far, but to different jobs, differ. A node that
+ * switches for a message adopts the message's epoch as it is. So the nodes that run a job share one epoch, whose low
+ * bits are the number of the first of them.
  */
 #ifndef COSCHED_EPOCH_H
 #define COSCHED_EPOCH_H

@@ -2,30 +2,31 @@
 /*
  * The fair order: which task runs next when no message says otherwise.
  *
- * On each CPU the runnable tasks and groups of a group stand in an order of their own. Each has a vtime there, the CPU
- * time that it has used over its weight, and the order has a clock, the mean of these by weight. So the clock goes on
- * as if all had run at once, each by its weight. A task ahead of it has had more than its share, a task behind it less.
+ * On each CPU the runnable tasks and groups of a group stand in an order of their own. Each has a vtime there: the CPU
+ * time that it has used over its weight. The order has a clock: the mean of these vtimes by weight. So the clock goes
+ * on as if all had run at once, each by its weight. A task ahead of it has had more than its share, a task behind it
+ * less.
  *
- *	root -- A (weight 100) -- a1		A and B go on at the same rate, and so does a1 at three times
+ *	root -- A (weight 100) -- a1		A and B go on at the same rate. So a1 goes on at three times
  *	    `-- B (weight 100) -- b1, b2, b3	that of b1, b2 and b3, however long each of these sleeps
  *
- * A group's vtime outlasts the sleep and the end of its tasks. What these owe stays with it, and its share does not
- * depend on how many of them happen to be runnable.
+ * A group's vtime outlasts the sleep and the end of its tasks. What its tasks owe stays with the group, and its share
+ * does not depend on how many of them happen to be runnable.
  *
- * On a machine of several CPUs a group's weight counts where its tasks are. Each CPU has the part of it that has run
- * there of late, of all that has run in the group (fair_portion()). So a group does not have more of the machine by
- * being on many CPUs.
+ * On a machine of several CPUs a group's weight counts where its tasks are. Each CPU has a part of that weight: as much
+ * as has run there of late, of all that has run in the group (fair_portion()). So a group does not have more of the
+ * machine by being on many CPUs.
  *
  * The next to run is chosen over the whole tree. A task's lead says how far it is ahead of all others on its CPU, on
- * the clock of the root: its lead in its group, at the rate at which that group runs, and the group's own
- * (fair_lead_above()). The least lead is next. It is measured when the task begins to wait, and again for the last in
- * the queue: others may have gone meanwhile.
+ * the clock of the root. It is the task's lead in its group, at the rate at which that group runs, and the group's own
+ * lead (fair_lead_above()). The task with the least lead is next. The lead is measured when the task begins to wait,
+ * and again for the last in the queue, since others may have gone meanwhile.
  *
  * No task waits without bound. While the CPU is busy the root's clock goes on by FAIR_WEIGHT_DEFAULT / the sum of
- * weights, whichever task runs. None waits further ahead of it than it goes in FAIR_WAIT_NS and a round, and none comes
- * in further behind it than by the credit of a sleeper, or by what it had waited for itself, up to FAIR_LAG_SLICES. So
- * after that time a task that waits is among the first. A slice is as much of FAIR_ROUND_NS as the share that a task
- * has of the CPU, so for shares above 1 / 2000 no turn is taken away by this.
+ * weights, whichever task runs. No task waits further ahead of that clock than it goes in FAIR_WAIT_NS and a round. No
+ * task comes in further behind it than by a sleeper's credit, or by what it had waited for itself, up to
+ * FAIR_LAG_SLICES. So after that time a task that waits is among the first. A slice is as much of FAIR_ROUND_NS as the
+ * share that a task has of the CPU. So for shares above 1 / 2000 no turn is taken away by this.
  *
  * Times are in ns; vtimes in ns at WEIGHT_DEFAULT, and they wrap.
  */
@@ -34,24 +35,24 @@
 
 #include "window.h"
 
-#define FAIR_WEIGHT_UNIT	16		/* a weight of 1 in the kernel: a group has a part of its weight on each CPU */
+#define FAIR_WEIGHT_UNIT	16		/* a weight of 1 in the kernel: a group's weight is split over CPUs */
 #define FAIR_WEIGHT_DEFAULT	(100 * FAIR_WEIGHT_UNIT)	/* nice 0, and cpu.weight by default */
 #define FAIR_WEIGHT_SHIFT	6		/* effective weights carry this many fractional bits */
 #define FAIR_WAIT_NS		1000000000ULL	/* in which the others catch up with the furthest ahead */
 #define FAIR_ROUND_NS		1000000000ULL	/* in which all have had a slice */
-#define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter one, or rest of one, is not worth a switch */
-#define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts one that is ahead of it by more than this */
+#define FAIR_LEAST_SLICE_NS	500000ULL	/* a shorter slice, or rest of a slice, is not worth a switch */
+#define FAIR_WAKE_MARGIN_NS	1000000ULL	/* a waking task preempts a task that is ahead by more than this */
 #define FAIR_SYNC_NS		1000000ULL	/* a task that promises to sleep soon has so long for it */
 #define FAIR_PRESENCE_NS	32000000ULL	/* in which a group's presence on a CPU is half forgotten */
-#define FAIR_LAG_SLICES		8		/* of what a task has waited for, as much outlasts its sleep */
+#define FAIR_LAG_SLICES		8		/* so much of what a task has waited for outlasts its sleep */
 #define FAIR_HOLD_NS		1000000000ULL	/* the longest period of a limit */
 #define FAIR_MEAN_SHIFT		10		/* without the fraction, often noted means would forget faster */
-#define FAIR_ROOM_WEIGHT	(4ULL * FAIR_WEIGHT_UNIT)	/* light beside any task, so that room tells light loads apart */
+#define FAIR_ROOM_WEIGHT	(4ULL * FAIR_WEIGHT_UNIT)	/* light beside tasks: room tells light loads apart */
 #define FAIR_ROOM_SHIFT		20
 #define FAIR_FEW		8		/* tasks on a CPU */
 #define FAIR_MANY		(1U << 20)	/* more count as so many */
 #define FAIR_LEAD_MAX		(1ULL << 36)	/* a lead beyond is as good as this: 69 s */
-#define FAIR_FRONT		(FAIR_LEAD_MAX / 4)	/* of tasks that go ahead of boosts, leads beyond are all alike */
+#define FAIR_FRONT		(FAIR_LEAD_MAX / 4)	/* of tasks that go ahead of boosts, leads beyond are alike */
 #define FAIR_SUM_MAX		(1ULL << 27)	/* so that a product of both fits into 64 bits */
 
 /* The runnable tasks and groups of one group, on one CPU. It starts as zeroes. */
@@ -59,7 +60,7 @@ struct cosched_order {
 	u64 weight;		/* the sum of theirs */
 	u64 weighted_vtime;	/* the sum of weight * vtime; wraps */
 	u64 clock;		/* their mean vtime by weight; of none, what it was last */
-	u64 ahead;		/* the sum of weight * lead of those ahead of the clock, as noted in their places */
+	u64 ahead;		/* the sum of weight * lead of all places ahead of the clock, as noted there */
 };
 
 /* A task or a group among those of its group, on one CPU. It starts as zeroes. */
@@ -180,7 +181,7 @@ static inline void fair_reweigh(struct cosched_order *order, struct cosched_plac
 	fair_note_ahead(order, place);
 }
 
-/* How long @ns of CPU time are on the clock of one of @weight. */
+/* How long @ns of CPU time are on the clock of a task or group of @weight. */
 static inline u64 fair_vtime(u64 ns, u64 weight)
 {
 	return ns * FAIR_WEIGHT_DEFAULT / (weight ? weight : 1);
@@ -193,8 +194,8 @@ static inline void fair_charge(struct cosched_order *order, struct cosched_place
 }
 
 /*
- * @lead in the order of a group, on the clock above that: while the group runs for as long as it takes the order to
- * make up for the lead, its own vtime goes on by this.
+ * What @lead in the @order of a group is on the clock above that. The group runs for as long as it takes the order to
+ * make up for the lead. Meanwhile the group's own vtime goes on by this.
  */
 static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u64 group_weight)
 {
@@ -202,13 +203,14 @@ static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u
 }
 
 /*
- * Where in @order a task or group of @weight is runnable again that has a @lead, and had a @lag when it left. It may be
- * behind the clock by @credit_ns of its CPU time: more, saved up in its sleep, could hold the CPU. The clock goes back
- * again when those that boosts have brought ahead of it leave, so what these add to it does not count here. Otherwise
- * a task would lose its credit by waking while one of them is there. What it waited for before it slept is still due.
- * Otherwise a task that waits for several slices of the others, and then runs for a moment at a time, would lose most
- * of it. Either goes up to FAIR_LAG_SLICES, or less where many come at once and have less credit. And it may be ahead
- * by no more than what the others catch up with in FAIR_WAIT_NS, and a slice: the rest of a debt is forgiven.
+ * Where in @order a task or group of @weight is runnable again, with this @lead, and with this @lag when it left. It
+ * may be behind the clock by @credit_ns of its CPU time. More credit, saved up in its sleep, could hold the CPU. Boosts
+ * may have brought tasks ahead of it, and the clock goes back again when these leave. So what these tasks add to the
+ * clock does not count here. Otherwise a task would lose its credit by waking while one of them is there. What it
+ * waited for before it slept is still due. Otherwise a task that waits for several slices of the others, and then runs
+ * for a moment at a time, would lose most of it. Either goes up to FAIR_LAG_SLICES, or less where many come at once and
+ * have less credit. And it may be ahead by no more than what the others catch up with in FAIR_WAIT_NS, and a slice. The
+ * rest of a debt is forgiven.
  */
 static inline u64 fair_place(const struct cosched_order *order, s64 lead, s64 lag, u32 weight, u64 credit_ns,
 			     u64 slice_ns)
@@ -269,10 +271,10 @@ static inline void fair_note_presence(struct cosched_presence *presence, u64 wei
 }
 
 /*
- * A limit keeps the group from running from @now_ns on, up to when its presence has been noted. The presence stays
- * as it is meanwhile, and what had to leave last, of @weight, counts as if it ran. Otherwise the group would
- * count for more than its weight when it runs on all of its CPUs again, and for next to nothing where it is kept from
- * running as soon as it comes.
+ * A limit keeps the group from running from @now_ns on, up to when its presence has been noted. The presence stays as
+ * it is meanwhile, and what had to leave last, of @weight, counts as if it ran. Otherwise the group would count for
+ * more than its weight when it runs on all of its CPUs again. And it would count for next to nothing where it is kept
+ * from running as soon as it comes.
  */
 static inline void fair_hold_presence(struct cosched_presence *presence, u64 weight, u64 now_ns)
 {
@@ -316,7 +318,7 @@ static inline int fair_portion_differs(u64 was, u64 portion)
 	return (was > portion ? was - portion : portion - was) > was / 64;
 }
 
-/* What of a CPU, whose weights sum up to @sum, one of @effective weight is to have for @ns of the CPU's time. */
+/* What a task or group of @effective weight is to have of @ns of a CPU's time, if the weights there sum up to @sum. */
 static inline u64 fair_share(u64 ns, u64 effective, u64 sum)
 {
 	u64 all = sum << FAIR_WEIGHT_SHIFT;
@@ -324,7 +326,7 @@ static inline u64 fair_share(u64 ns, u64 effective, u64 sum)
 	return all && effective < all ? (ns >> FAIR_WEIGHT_SHIFT) * effective / (sum ? sum : 1) : ns;
 }
 
-/* How long one of @effective weight runs for at a time. */
+/* How long a task of @effective weight runs for at a time. */
 static inline u64 fair_slice(u64 slice_ns, u64 effective, u64 sum)
 {
 	u64 share_ns = fair_share(FAIR_ROUND_NS, effective, sum);
@@ -335,11 +337,11 @@ static inline u64 fair_slice(u64 slice_ns, u64 effective, u64 sum)
 }
 
 /*
- * How much of its CPU time a task may be behind the order that comes when @others have come and not run yet: a slice.
- * If many come at once each has less, by the square of their number, so that all of them together have no more than
- * FAIR_FEW have, and as much again. Otherwise the first of a thousand would wait until the last had used it. A task
- * that @awaited a message was not away by its own choice. Where the gate lets it make up for that, the order must not
- * forget it, or it would hold the making up against it.
+ * How much of its CPU time a task may be behind the order as it comes, when @others have come and not run yet. That is
+ * a slice. If many come at once, each has less, by the square of their number. So all of them together have no more
+ * than FAIR_FEW have, and as much again. Otherwise the first of a thousand would wait until the last had used its
+ * credit. A task that @awaited a message was not away by its own choice. Where the gate lets it make up for that, the
+ * order must not forget it. Otherwise the order would hold the making up against it.
  */
 static inline u64 fair_credit(const struct cosched_policy *policy, u32 others, int awaited)
 {
@@ -360,14 +362,14 @@ static inline s64 fair_furthest(u64 sum)
 
 /*
  * @lead on the root's clock as CPU time: among @nr that are equal, it is what one of them has run more than the mean.
- * What that is in weights depends on no task's nice level.
+ * It is the same whatever nice level these have.
  */
 static inline s64 fair_lead_ns(s64 lead, u64 sum, u32 nr)
 {
 	return fair_scale(lead, sum, (u64)FAIR_WEIGHT_DEFAULT * (nr ? nr : 1));
 }
 
-/* Does one that wakes run instead of the running task, which is @ahead of it on the root's clock? */
+/* Does a task that wakes run instead of the running task, which is @ahead of it on the root's clock? */
 static inline int fair_preempts(s64 ahead, u64 sum, u32 nr)
 {
 	return fair_lead_ns(ahead, sum, nr) > (s64)FAIR_WAKE_MARGIN_NS;
@@ -375,8 +377,8 @@ static inline int fair_preempts(s64 ahead, u64 sum, u32 nr)
 
 /*
  * Has a waking task with this @lead on the root's clock had no more than its share? Then it runs for a moment even
- * ahead of tasks that have had less. Boosts have had the time of these. A task that mostly sleeps need not wait until
- * that is made up for.
+ * ahead of tasks that have had less. Boosts have had the time of those tasks. A task that mostly sleeps need not wait
+ * until that is made up for.
  */
 static inline int fair_is_due(s64 lead)
 {
@@ -384,15 +386,15 @@ static inline int fair_is_due(s64 lead)
 }
 
 /*
- * Where in the queue one with this @lead on the root's clock stands that goes ahead of boosts: before all others. Among
- * such the fair order holds.
+ * Where in the queue a task that goes ahead of boosts stands, with this @lead on the root's clock. It stands before all
+ * others. Among such tasks the fair order holds.
  */
 static inline s64 fair_front(s64 lead)
 {
 	return fair_clamp(lead, -(s64)FAIR_FRONT, FAIR_FRONT) - 3 * (s64)FAIR_FRONT;
 }
 
-/* Does the one that stands there go ahead of boosts? */
+/* Does the task that stands at @place go ahead of boosts? */
 static inline int fair_is_front(s64 place)
 {
 	return place <= -2 * (s64)FAIR_FRONT;
@@ -400,8 +402,8 @@ static inline int fair_is_front(s64 place)
 
 /*
  * Has the running task, which has run for @ran_ns at a stretch, had the time to sleep, as it promised the task that it
- * woke? Pipes and sockets promise it at every message. If each of these took the CPU from its sender, there would be a
- * switch for each of them.
+ * woke? Pipes and sockets promise it at every message. If each message took the CPU from its sender, there would be a
+ * switch for each message.
  */
 static inline int fair_has_had_time(u64 ran_ns)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Gang scheduling: a row of the Ousterhout matrix for each quantum of the clock (Zhang 2.2), as the reference that the
- * other policies are measured against.
+ * Gang scheduling: a row of the Ousterhout matrix for each quantum of the clock (Zhang 2.2). It is the reference that
+ * the other policies are measured against.
  *
- * Columns are CPUs, rows are turns. A job has one row on all nodes, by configuration or else by a hash of its number,
- * and the row that has its turn follows from the time alone: TAI, in which no second is counted twice, divided by the
- * quantum, modulo the rows. Nodes whose clocks are synchronized to within a small part of a quantum thus switch
- * together and never talk about it.
+ * Columns are CPUs, rows are turns. A job has one row on all nodes, by configuration or else by a hash of its number.
+ * Which row has its turn follows from the time alone: TAI, divided by the quantum, modulo the rows. In TAI no second is
+ * counted twice. Nodes whose clocks are synchronized to within a small part of a quantum thus switch together and never
+ * talk about it.
  *
  * In the paper a CPU whose row has nothing to run idles. Here it runs whatever else there is, in the fair order, until
- * the quantum is over or the row's job is runnable again; so does a CPU for tasks that are in no row.
+ * the quantum is over or the row's job is runnable again. So tasks that are in no row run too.
  */
 #ifndef COSCHED_GANG_H
 #define COSCHED_GANG_H

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Gate "auto": boost a receiver until its fairness ratio F = N T_C / T_E is at its target: the automatic tuning that
- * the thesis asks for and does not have (4.1, 6.2.4).
+ * Gate "auto": boost a receiver until its fairness ratio F = N T_C / T_E is at its target. This is the automatic tuning
+ * that the thesis asks for and does not have (4.1, 6.2.4).
  *
- * What is controlled is F over the last seconds (window.h): T_C, the CPU time that the task used on this CPU, over
- * T_E / N, what its fair share was. The control is the simplest there is, on and off with hysteresis:
+ * What is controlled is F over the last seconds (window.h). T_C is the CPU time that the task used on this CPU, and
+ * T_E / N what its fair share was. The control is the simplest there is, on and off with hysteresis:
  *
  *	a boost is granted		while T_C < target T_E / N + band
  *	and once one was denied, only	while T_C < target T_E / N - band
  *
- * and it lasts no longer than up to the upper bound. The band is 2.5% of the share of the last two seconds, but no less
- * than two fifths of a slice: a turn much shorter than a slice wins nothing. Nor is it more than six fifths: a task
- * that is denied waits until the others have had what lies between the bounds, and short slices are for short waits.
- * Seen as the equalizing gate, h is set for each task and moment, so that a task with half of a CPU may lead by more
- * than one with a tenth, and F is held where the paper's rule lets it drift: for a task that sleeps, whose lag the fair
- * order forgets.
+ * A boost lasts no longer than up to the upper bound. The band is 2.5% of the share of the last two seconds. It is no
+ * less than two fifths of a slice: a turn much shorter than a slice wins nothing. Nor is it more than six fifths of a
+ * slice. A task that is denied waits until the others have had what lies between the bounds, and short slices are for
+ * short waits. Seen as the equalizing gate, h is set for each task and moment. So a task with half of a CPU may lead by
+ * more than a task with a tenth. And F is held where the paper's rule lets it drift: for a task that sleeps, whose lag
+ * the fair order forgets.
  *
  * Why it is stable: between two decisions the plant is an integrator. While the task runs, T_C grows by 1 and T_E / N
- * by 1 / N per unit of time; while it does not, T_C stands still. So the error moves towards the band from either
- * side at a rate that does not depend on the past, reaches it and stays in it: an on-off control of a first-order
- * system, which has a limit cycle as wide as the band and cannot build up an oscillation. The delay is a boost in the
- * worst case, and a boost ends at the bound. When competitors come or go, N changes, but not the error: what was used
- * and what was due up to then are what they were, and both go on from there. So there is no transient of F beyond the
- * band, and what the band inherits from the time before is forgotten in some 2 s.
+ * by 1 / N per unit of time; while it does not, T_C stands still. So the error moves towards the band from either side
+ * at a rate that does not depend on the past. It reaches the band and stays in it. This is an on-off control of a
+ * first-order system. It has a limit cycle as wide as the band, and cannot build up an oscillation. The delay is a
+ * boost in the worst case, and a boost ends at the bound. When competitors come or go, N changes, but not the error.
+ * What was used and what was due up to then are what they were, and both go on from there. So there is no transient of
+ * F beyond the band, and what the band inherits from the time before is forgotten in some 2 s.
  *
- * Nor is a task boosted that is COSCHED_WINDOW_CREDIT slices ahead of the others in the fair order, which is the
- * equalizing rule with that for h. The order collects a lead with one wait for all of it, and the window may see none:
- * where tasks of one group wait for messages in turns, each has a claim of its own on the group's share.
+ * A task that is COSCHED_WINDOW_CREDIT slices ahead of the others in the fair order is not boosted either. This is the
+ * equalizing rule with that for h. The order collects a lead with one wait for all of it, and the window may see no
+ * lead. That is so where tasks of one group wait for messages in turns, since each has a claim of its own on the
+ * group's share.
  *
- * What it cannot do: hold back a task that the fair order itself gives more than its share. Nor is the target
- * reached by a task that does not want to run as much.
+ * What it cannot do: hold back a task that the fair order itself gives more than its share. Nor does a task that does
+ * not want to run as much reach the target.
  */
 #ifndef COSCHED_GATE_AUTO_H
 #define COSCHED_GATE_AUTO_H

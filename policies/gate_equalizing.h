@@ -2,22 +2,20 @@
 /*
  * Gate "equalizing": boost receiver j over running task i only if r_j + h < r_i (thesis 3.2).
  *
- * r is the CPU time that a task has had since the task that most recently joined the run queue
- * started running, so the rule says: j goes first if it lags i by more than h. The scheduler passes
- * positions on its CPU's fair clock instead of raw times. A task that joins is placed at that clock,
- * which is the same as setting every r to zero for it, and the clock runs slower for heavier tasks,
- * so "equal" means equal by weight where nice levels and cgroup weights differ.
+ * r is the CPU time that a task has had since the task that most recently joined the run queue started running. So the
+ * rule says: j goes first if it lags i by more than h. The scheduler passes positions on its CPU's fair clock instead
+ * of raw times. A task that joins is placed at that clock, which is the same as setting every r to zero for it. The
+ * clock runs slower for heavier tasks. So "equal" means equal by weight where nice levels and cgroup weights differ.
  *
- * h sets the volatility. At h >= the longest possible lead the gate never opens; at h = -H, a job may
- * run ahead of the others by up to H before it opens no more. Small |h| is fair at a fine grain and
- * loses pairs: refusing to switch is what breaks coscheduling up (thesis 3.2, Figure 3-4). Large
- * negative h keeps pairs together for longer turns. The debt is paid back either way, because the
- * fair order that follows counts boosted time like any other: h sets the grain of fairness, not its
- * long-run value.
+ * h sets the volatility. If h is at least the longest possible lead, the gate never opens. With h = -H, a job may run
+ * ahead of the others by up to H before the gate closes. Small |h| is fair at a fine grain and loses pairs: refusing to
+ * switch is what breaks coscheduling up (thesis 3.2, Figure 3-4). Large negative h keeps pairs together for longer
+ * turns. The debt is paid back either way, because the fair order that follows counts boosted time like any other. So h
+ * sets the grain of fairness, not its long-run value.
  *
- * A boost lasts no longer than until the gate would deny it, and a demand that has been denied is granted again only
- * when half of what h allows is paid back. Otherwise a job would start at the very edge: its halves reach
- * it at slightly different times, and what one runs beyond the other it spins for nothing.
+ * A boost lasts no longer than until the gate would deny it. A demand that has been denied is granted again only when
+ * half of what h allows is paid back. Otherwise a job would start at the very edge. Its halves reach the edge at
+ * slightly different times, and what one half runs beyond the other it spins for nothing.
  *
  * Example, h = -40 ms: the receiver has run 120 ms, the running task 90 ms. 120 - 40 = 80 < 90: it
  * is granted, for 10 ms. At 130 ms it is denied until the other has run more than 110 ms.

@@ -3,10 +3,10 @@
  * Gate "rate": boost only if 2^E (Tc - Tp) + C >= Tq R (thesis 4.2.1, equation 4.1; Buchanan-Chien
  * 2.2.2).
  *
- * Tc - Tp is the time since this receiver's last boost, Tq R the time that the CPU needs to go once
- * round its R runnable tasks. With E = 0 and C = 0 a task gets one boost a round, which for one slice
- * a boost is its fair share. E > 0 allows 2^E boosts a round, E < 0 one boost in 2^-E rounds; C shifts
- * the point by a constant, for kernels whose slices are not all alike.
+ * Tc - Tp is the time since this receiver's last boost. Tq R is the time that the CPU needs to go once round its R
+ * runnable tasks. With E = 0 and C = 0 a task gets one boost a round, which for one slice a boost is its fair share.
+ * E > 0 allows 2^E boosts a round, E < 0 one boost in 2^-E rounds. C shifts the point by a constant, for kernels whose
+ * slices are not all alike.
  *
  * The rule is crude, as its author says: it counts boosts, not CPU time, and asks for tuning by hand.
  * It needs nothing but a clock and a queue length, though, which is why it ran on a network card.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cpu.max: no more CPU time than a quota in each period, and what is left of earlier ones up to a burst.
+ * cpu.max: no more CPU time than a quota in each period, and what is left of earlier periods up to a burst.
  *
  * A group with a limit has a pool, which all CPUs share. At the end of each period the pool gains the quota, and then
  * holds no more than the quota and the burst. A CPU on which the group is to run takes a portion, so that it need not
- * come back to the pool at each switch. A portion belongs to the period in which it was taken. What is left of it
- * when that period is over counts as carried over: it goes back to the pool as far as the burst leaves room, and the
- * rest is lost.
+ * come back to the pool at each switch. A portion belongs to the period in which it was taken. What is left of it when
+ * that period is over counts as carried over. It goes back to the pool as far as the burst leaves room, and the rest is
+ * lost.
  *
  *	quota 10 ms, period 100 ms, burst 0		pool	CPU 0	CPU 1
  *	the period begins				10	0	0
@@ -19,9 +19,9 @@
  * What it has had too much is a debt, which the next refills pay. So over many periods the group has its quota,
  * however late its slices end. A debt is bounded by what LIMIT_WAIT_NS bring.
  *
- * Limits nest: a task runs while each group from its own up to the root has time left. But no task is kept from
- * running for longer than LIMIT_WAIT_NS, since the kernel throws out a scheduler that leaves a task waiting for 20 s.
- * It then runs for LIMIT_LEAST_NS, and its groups owe that.
+ * Limits nest: a task runs while each group from its own up to the root has time left. But no task is kept from running
+ * for longer than LIMIT_WAIT_NS: the kernel throws out a scheduler that leaves a task waiting for 20 s. The task then
+ * runs for LIMIT_LEAST_NS, and its groups owe that.
  *
  * Times are in ns.
  */
@@ -126,8 +126,8 @@ static inline void limit_return(struct cosched_limit *limit, struct cosched_port
 }
 
 /*
- * What a CPU takes at a time with which the group counts for @counts there, of its whole @weight: that part of the
- * quota. If the first one after a refill took all of a small quota, a task on another CPU might never run.
+ * What a CPU takes at a time, if the group counts for @counts there of its whole @weight: that part of the quota. If
+ * the first CPU after a refill took all of a small quota, a task on another CPU might never run.
  */
 static inline u64 limit_part(const struct cosched_limit *limit, u64 counts, u64 weight)
 {
@@ -139,8 +139,8 @@ static inline u64 limit_part(const struct cosched_limit *limit, u64 counts, u64 
 }
 
 /*
- * A CPU on which the group is to run at @now_ns fills its portion up to @part_ns if less than half of that is left, so
- * that it need not come again soon. Returns what it has then.
+ * The group is to run on a CPU at @now_ns. The CPU fills its @portion up to @part_ns if less than half of that is left,
+ * so that it need not come again soon. Returns what it has then.
  */
 static inline s64 limit_take(struct cosched_limit *limit, struct cosched_portion *portion, u64 part_ns, u64 now_ns)
 {
@@ -159,8 +159,8 @@ static inline s64 limit_take(struct cosched_limit *limit, struct cosched_portion
 }
 
 /*
- * When a CPU that has @portion may run the group again, as far as is known at @now_ns: at the end of the period, or
- * at once, which is 0. Changes nothing.
+ * When a CPU that has @portion may run the group again, as far as is known at @now_ns. That is at the end of a period,
+ * or at once, which is 0. Changes nothing.
  */
 static inline u64 limit_until(const struct cosched_limit *limit, const struct cosched_portion *portion, u64 now_ns)
 {
@@ -184,8 +184,7 @@ static inline int limit_waited(u64 waited_ns)
 }
 
 /*
- * How long a task runs for at a time that would have @slice_ns, in groups of which @left_ns is the least that one
- * has.
+ * How long a task that would have @slice_ns runs for at a time. @left_ns is the least that any of its groups has left.
  */
 static inline u64 limit_slice(u64 slice_ns, s64 left_ns)
 {

@@ -28,12 +28,12 @@
  *	stops		WAITS	WAITS	ASKS	GRANTED	WAITS	WAITS
  *	sleeps		BLOCKED everywhere
  *
- * "Stops": is preempted, or its slice is over; with a rest of a boost, RUNS leads to GRANTED. "Calms down": it asks
- * and has no message any more, or is parked and is to look again by itself.
+ * "Stops": the task is preempted, or its slice is over. With a rest of a boost, RUNS leads to GRANTED. "Calms down":
+ * the task asks and has no message any more, or it is parked and is to look again by itself.
  *
  * Messages come on any CPU at any time. Everything else happens on the task's own CPU, under the lock of its runqueue.
- * So a phase is changed by a comparison and exchange, by which one of two that change it at the same moment succeeds.
- * The other one's event is void: it was about a task that has moved on, to where its messages are looked for.
+ * So a phase is changed by a comparison and exchange: if two CPUs change it at the same moment, one of them succeeds.
+ * The other CPU's event is void. It was about a task that has moved on, to where its messages are looked for.
  */
 #ifndef COSCHED_PHASE_H
 #define COSCHED_PHASE_H

@@ -2,13 +2,13 @@
 /*
  * What every rule in this directory sees and answers.
  *
- * A rule is a pure function over integers: no maps, no helpers, no clock, no globals. That is what
- * lets one file serve the BPF scheduler, the native tests and the simulator, and what lets a test
- * hold the BPF build and the native build against each other bit for bit.
+ * A rule is a pure function over integers: no maps, no helpers, no clock, no globals. So one file serves the BPF
+ * scheduler, the native tests and the simulator. And a test can hold the BPF build and the native build against each
+ * other bit for bit.
  *
- * The caller takes a snapshot of the receiver's CPU, hands it in, and gets back a reason. A reason
- * is the whole decision: some reasons grant, the others deny, and each is counted under its own
- * name, so that "why was my job not boosted?" has an answer in the metrics.
+ * The caller takes a snapshot of the receiver's CPU, hands it in, and gets back a reason. A reason is the whole
+ * decision: some reasons grant, the others deny. Each is counted under its own name, so the metrics answer "why was my
+ * job not boosted?".
  *
  * Integer types come from the includer: vmlinux.h in BPF, native.h elsewhere.
  */
@@ -16,8 +16,8 @@
 #define COSCHED_POLICY_H
 
 /*
- * A function with many paths. The verifier walks through a static function once for each path to each of its calls, and
- * through a global one once for each program: loading the scheduler took twice as long without this.
+ * A function with many paths. The verifier walks through a static function once for each path to each of its calls. It
+ * walks through a global function once for each program. Without this, loading the scheduler took twice as long.
  */
 #ifdef __bpf__
 #define COSCHED_APART		__attribute__((noinline))
@@ -35,7 +35,7 @@ enum cosched_arrival {
 	COSCHED_ARRIVAL_DEMAND,		/* the receiver runs at once, if the gate allows */
 	COSCHED_ARRIVAL_PERIODIC,	/* every interval one receiver is chosen, and runs if the gate allows */
 	COSCHED_ARRIVAL_GANG,		/* nothing: the clock says which row of jobs has its turn (gang.h) */
-	COSCHED_ARRIVAL_BEAT,		/* the receiver runs if it comes earlier in the order of this turn (beat.h) */
+	COSCHED_ARRIVAL_BEAT,		/* the receiver runs at once in a turn that no job has won (beat.h) */
 	COSCHED_NR_ARRIVALS,
 };
 
@@ -49,10 +49,10 @@ enum cosched_gate {
 	COSCHED_NR_GATES,
 };
 
-/* What a receiver does that finds nothing (Zhang, Table 1). */
+/* What a receiver that finds nothing does (Zhang, Table 1). */
 enum cosched_wait {
 	COSCHED_WAIT_BUSY,		/* as the program has it */
-	COSCHED_WAIT_SPIN,		/* one that would sleep spins before */
+	COSCHED_WAIT_SPIN,		/* a task that would sleep spins before */
 	COSCHED_WAIT_SPIN_BLOCK,	/* and a task that polls leaves the CPU after as long, until a message comes */
 	COSCHED_WAIT_SPIN_YIELD,	/* or lets all others on its CPU go first */
 	COSCHED_NR_WAITS,
@@ -73,8 +73,8 @@ enum cosched_spin {
 enum cosched_choice {
 	COSCHED_CHOICE_ROUND_ROBIN,	/* the paper's: pending in a receive, else outside of one */
 	COSCHED_CHOICE_NEXT_PENDING,	/* the next in turn that has a message */
-	COSCHED_CHOICE_MOST_PENDING,	/* the one with most messages */
-	COSCHED_CHOICE_LONGEST_WAITING,	/* the one whose message has waited longest */
+	COSCHED_CHOICE_MOST_PENDING,	/* the task with most messages */
+	COSCHED_CHOICE_LONGEST_WAITING,	/* the task whose message has waited longest */
 	COSCHED_NR_CHOICES,
 };
 
@@ -130,11 +130,11 @@ struct cosched_demand {
 	u64 now_ns;			/* Tc: the time of the demand */
 	u64 last_boost_ns;		/* Tp: when the receiver was last boosted; 0 is never */
 	s64 receiver_ran_ns;		/* r_j: what the receiver has run, on its CPU's fair clock */
-	s64 running_ran_ns;		/* r_i: what those it competes with have run, on the same clock */
+	s64 running_ran_ns;		/* r_i: what its competitors have run, on the same clock */
 	u32 nr_runnable;		/* R: runnable tasks on the CPU, the running one included */
 	u32 denied;			/* this demand has been denied, and is asked again */
 	u32 scale;			/* CPU time over time on the fair clock, in 1 / 2^COSCHED_SCALE_SHIFT */
-	u32 node_quiet;			/* the receiver's node runs a task that no messages come for, so it is in no job's turn */
+	u32 node_quiet;			/* the receiver's node runs a task that gets no messages: it is no job's turn */
 	u64 max_lead_ns;		/* how far ahead of the clock a task may be; the rest of its debt is forgiven */
 	u64 cpu_ns;			/* T_C: CPU time that the receiver used lately (window.h) */
 	u64 fair_ns;			/* T_E / N: the fair share of the same time */
@@ -148,7 +148,7 @@ struct cosched_demand {
 #define COSCHED_WAIT_SAMPLES 20		/* of which a tenth, the worst, is dropped */
 struct cosched_wait_history {
 	u32 skips;			/* how many waits slept at once after the last spin in vain */
-	u32 skips_left;			/* how many of the next ones do */
+	u32 skips_left;			/* how many of the next waits do */
 	u32 waits_us[COSCHED_WAIT_SAMPLES];	/* adaptive: how long waits took */
 	u32 nr_waits;			/* how many of them there have been */
 	u32 estimate_us;		/* adaptive: what they say of the job's imbalance */
@@ -165,8 +165,8 @@ static inline int cosched_reason_grants(u32 reason)
 }
 
 /*
- * Saturating arithmetic. Parameters come from operators and times from clocks, so every sum here is
- * allowed to be absurd and none is allowed to wrap: a wrapped sum would turn "never" into "always".
+ * Saturating arithmetic. Parameters come from operators and times from clocks, so every sum here is allowed to be
+ * absurd. None is allowed to wrap: a wrapped sum would turn "never" into "always".
  */
 #define COSCHED_U64_MAX ((u64)~0ULL)
 #define COSCHED_S64_MAX ((s64)(COSCHED_U64_MAX >> 1))

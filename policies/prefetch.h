@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Prefetch: at the start of a task's slice its node tells those of its recent correspondents, before it has a message
- * for them, so that they may run by then (thesis 6.2.3, 6.2.6; docs/wire-format.md). Here: the datagram, and which is
- * believed.
+ * Prefetch: at the start of a task's slice its node tells the nodes of its recent correspondents (thesis 6.2.3, 6.2.6;
+ * docs/wire-format.md). It does so before the task has a message for these, so that they may run by then. Here: the
+ * datagram, and which datagram is believed.
  *
  *	magic 32 bits			with the version
- *	flow 288 bits			of the connection, from the task that runs to the one that is to: addresses, ports
+ *	flow 288 bits			of the connection, from the running task to its correspondent: addresses, ports
  *	time 64 bits			when it was sent, ns of TAI
  *	epoch 64 bits, slice 16 bits	of the sender, as a message has them (wire.h)
  *	zero 16 bits
  *	MAC 64 bits			SipHash-2-4 of all that
  *
- * Each has one effect at most, so one that has been recorded must have none: the times of a node's datagrams
- * increase, and a node that hears one has heard all that are not later. Hence ns, where epochs count in units: a node
- * sends several at once.
+ * Each datagram has one effect at most, so a datagram that was recorded must have none. The times of a node's datagrams
+ * increase, and a node that has heard one datagram believes none that is not later. Hence ns, where epochs count in
+ * units: a node sends several at once.
  *
  * Without a key nothing is sent, nor is anything believed.
  */
@@ -79,8 +79,9 @@ static inline int cosched_prefetch_decode(struct cosched_prefetch *prefetch, con
 }
 
 /*
- * Is @prefetch to be believed at @tai_ns, which has come from the address @source, of which @newest_ns is the latest
- * time that was believed (0: none)? Not if it speaks for another node, has been heard before, or is of another time.
+ * Is @prefetch, which has come from the address @source, to be believed at @tai_ns? @newest_ns: the latest time that
+ * was believed from there; 0: none. It is not to be believed if it speaks for another node, has been heard before, or
+ * is of another time.
  */
 static inline int cosched_prefetch_credible(const struct cosched_prefetch *prefetch, const u32 *source, u64 newest_ns,
 					    u64 tai_ns)

@@ -3,7 +3,7 @@
  * How long a task that waits for a message spins, before it sleeps, leaves the CPU or yields it.
  *
  * "immediate" is not at all: right for a job whose peers never run at the same time. "fixed" is a time that the
- * operator has chosen: the papers say slightly more than a message takes (Zhang 2.4.1), or two switches and a round
+ * operator has chosen. The papers say slightly more than a message takes (Zhang 2.4.1), or two switches and a round
  * trip (thesis 4.2.3). The others have files of their own.
  */
 #ifndef COSCHED_SPIN_H

@@ -2,18 +2,18 @@
 /*
  * Spin "adaptive-local" and "adaptive-global": as long as the job's own imbalance makes its waits (Dusseau 6.1 to 6.3).
  *
- * Processes that wait for each other wait for the slowest, for up to v, the imbalance of their work. One that spins for
- * v and a round trip outlasts it, and whatever takes longer means that its peers do not run. Above V, ten switches,
- * it pays to let another task run meanwhile, and the spin is what keeps coordinated processes together, the baseline
- * (two switches in Dusseau 6.1, which had no latency to speak of).
+ * Processes that wait for each other wait for the slowest, for up to v, the imbalance of their work. A process that
+ * spins for v and a round trip outlasts that wait. Whatever takes longer means that its peers do not run. If v is above
+ * V, ten switches, it pays to let another task run meanwhile. The spin is then the baseline, which keeps coordinated
+ * processes together. In Dusseau 6.1 that is two switches, as there was no latency to speak of.
  *
  *	spin = max(baseline, v + 2L + 4o)	if v <= 10 W
  *	       baseline				else
  *
- * v is not known. "local" takes the longest of a task's own waits, the worst tenth of them dropped, since those were
+ * v is not known. "local" takes the longest of a task's own waits. It drops the worst tenth of them, since those were
  * waits for a peer that did not run. The paper found that too low, for what is dropped is sometimes true. "global"
- * takes the estimate of the root of a barrier, which sees all of them arrive and sends it along; here every task sends
- * its estimate along with its messages, and takes the longest that it hears if that is longer than its own.
+ * takes the estimate of the root of a barrier, which sees all processes arrive and sends it along. Here every task
+ * sends its estimate along with its messages. It takes the longest that it hears if that is longer than its own.
  */
 #ifndef COSCHED_SPIN_ADAPTIVE_H
 #define COSCHED_SPIN_ADAPTIVE_H
@@ -50,14 +50,14 @@ COSCHED_APART u32 spin_adaptive_estimate_us(const struct cosched_wait_history *h
 	return dropped == 0 ? first : dropped == 1 ? second : third;
 }
 
-/* A wait of the task took @waited_ns. Once there are enough, a new one takes the place of any of the old. */
+/* A wait of the task took @waited_ns. Once there are enough waits, a new one takes the place of any of the old. */
 static inline void spin_adaptive_learn(struct cosched_wait_history *history, u64 waited_ns)
 {
 	u64 waited_us = waited_ns / 1000;
 	u32 nr = history->nr_waits;
 	/*
 	 * Any sequence that comes to all places will do, and it has to be the same natively and in BPF. Not by
-	 * remainder, of which the compiler knows that it is below COSCHED_WAIT_SAMPLES and the verifier does not.
+	 * remainder: the compiler knows that a remainder is below COSCHED_WAIT_SAMPLES, and the verifier does not.
 	 */
 	u32 place = nr < COSCHED_WAIT_SAMPLES ? nr : ((nr * 2654435761U) >> 16) * COSCHED_WAIT_SAMPLES >> 16;
 

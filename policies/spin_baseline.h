@@ -3,8 +3,8 @@
  * Spin "baseline": 2L + 2o + W (Arpaci-Dusseau 3.3).
  *
  * A request goes out, L; is taken, o; answered, o; and the answer comes back, L. If the peer was not running, its node
- * needs W to switch to it. A receiver that spins as long as that stays on its CPU whenever its peer is scheduled or
- * becomes so by the request, and loses no more than that when it is not.
+ * needs W to switch to it. A receiver that spins for as long as that stays on its CPU if its peer is scheduled or
+ * becomes so by the request. If the peer does not, the receiver loses no more than that time.
  */
 #ifndef COSCHED_SPIN_BASELINE_H
 #define COSCHED_SPIN_BASELINE_H

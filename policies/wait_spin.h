@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Wait "spin": a receiver that finds nothing spins for a while before it sleeps: spin-block message receipt, for which
- * demand-based coscheduling was conceived (thesis 4.1.1, 4.2.3; Zhang 2.4.1).
+ * Wait "spin": a receiver that finds nothing spins for a while before it sleeps. This is spin-block message receipt,
+ * for which demand-based coscheduling was conceived (thesis 4.1.1, 4.2.3; Zhang 2.4.1).
  *
  * A process whose peer runs just now has its answer within microseconds. If it sleeps meanwhile, it pays for two
  * switches and a wake-up, and its peer does the same for the next message. So two coscheduled processes that sleep
@@ -12,9 +12,9 @@
  *
  * A message that comes just too late costs twice what sleeping at once would have. That is too much for a server that
  * waits for milliseconds each time. It is also too much for two processes on one CPU, where one can only answer when
- * the other sleeps. So after a spin in vain the next waits of that task sleep at once: 1, then 3, 7 and so on up to 63
- * of them. After a spin that succeeds, a quarter of that. Where less than a third of the spins succeed, hardly any are
- * tried; a wire whose round trip takes longer than most spins is such a case. Where more succeed, few are left out, and
+ * the other sleeps. So after a spin in vain the next waits of that task sleep at once: 1, then 3, 7 and so on up to 63.
+ * After a spin that succeeds, a quarter of that number do. Where less than a third of the spins succeed, hardly any are
+ * tried. A wire whose round trip takes longer than most spins is such a case. Where more succeed, few are left out, and
  * two processes that begin to talk soon spin at each wait.
  */
 #ifndef COSCHED_WAIT_SPIN_H

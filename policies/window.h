@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The window over which the gate "auto" looks at fairness: CPU time used and fair share of the same time, of a task on
- * its CPU, both forgotten exponentially.
+ * The window over which the gate "auto" looks at fairness. It holds a task's CPU time on its CPU, and its fair share of
+ * the same time. Both are forgotten exponentially.
  *
- * Every COSCHED_WINDOW_STEP_NS both lose 1 / COSCHED_WINDOW_STEPS of themselves, so the window is that many steps
- * wide, 2 s. After a gap of several steps they lose as many such parts of what there was, which is a little more than
- * one after the other, and spares a loop; after 2 s without a run nothing is left.
+ * Every COSCHED_WINDOW_STEP_NS both lose 1 / COSCHED_WINDOW_STEPS of themselves, so the window is that many steps wide,
+ * 2 s. After a gap of several steps they lose as many such parts of what there was. That is a little more than one
+ * after the other, and spares a loop. After 2 s without a run nothing is left.
  *
  * A task may be behind its share for reasons of its own, such as a peer that is away for a second. What it could then
- * claim all at once is bounded: a share that it has not used by more than COSCHED_WINDOW_CREDIT slices is forgotten.
+ * claim all at once is bounded: of a share that it has not used, all beyond COSCHED_WINDOW_CREDIT slices is forgotten.
  */
 #ifndef COSCHED_WINDOW_H
 #define COSCHED_WINDOW_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a message of another machine carries in its TCP header, or behind its datagram (docs/wire-format.md): an epoch,
- * with what is left of a slice or what waits took, or news of its job's turns.
+ * What a message of another machine carries in its TCP header, or behind its datagram (docs/wire-format.md). That is an
+ * epoch, with what is left of a slice or what waits took, or news of its job's turns.
  *
  *	kind 253, length, ExID 16 bits		an experimental option (RFC 6994)
  *	epoch 64 bits				of the CPU that sent it (epoch.h; thesis 3.3); 0: none
- *	slice 16 bits				what is left of the sender's slice, in units (thesis 6.2.7); 0: not known
+ *	slice 16 bits				the rest of the sender's slice, in units (thesis 6.2.7); 0: not known
  *	MAC 32 bits				only if the cluster has a key
  *
  * News have the next ExID, and in place of epoch and slice what struct cosched_beat_news has (beat.h):
@@ -21,20 +21,20 @@
  *
  * A node that does not know an ExID does not see the option.
  *
- * Behind a datagram it is of kind 127, which is UDP's for experiments, and the checksum of UDP's options is before it
- * (RFC 9868).
+ * Behind a datagram the option is of kind 127, which is UDP's for experiments, and the checksum of UDP's options is
+ * before it (RFC 9868).
  *
- * All numbers are in network byte order. With a key it is 18 bytes, 20 with padding, and so fits beside timestamps and
- * one block of SACK.
+ * All numbers are in network byte order. With a key the option is 18 bytes, 20 with padding, and so fits beside
+ * timestamps and one block of SACK.
  *
- * Epochs that come from afar have to be held against something, or one forged message with the last epoch of all would
- * end their use for good. So here they count in units of time: a spontaneous switch makes the epoch the present one,
- * and one is believed if it is within a minute of the clock. A node that is drawn ahead of its clock by so much stays
- * there until the clock has caught up, for its epochs go back only if its clock is set back by more than that.
+ * Epochs that come from afar have to be held against something. Otherwise one forged message with the last epoch of all
+ * would end their use for good. So here they count in units of time. A spontaneous switch makes the epoch the present
+ * one, and an epoch is believed if it is within a minute of the clock. A node that is drawn ahead of its clock by so
+ * much stays there until the clock has caught up. Its epochs go back only if its clock is set back by more than that.
  *
- * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, what is carried, and kind; its lower half is
- * what is sent. A message that was recorded can be sent again within the minute, by a machine that can send in the name
- * of its sender, and says what was true then.
+ * The MAC is SipHash-2-4 (Aumasson, Bernstein 2012) over addresses, ports, what is carried, and kind. Its lower half is
+ * what is sent. A message that was recorded can be sent again within the minute, by a machine that can send in its
+ * sender's name. It says what was true when it was recorded.
  */
 #ifndef COSCHED_WIRE_H
 #define COSCHED_WIRE_H
@@ -49,7 +49,7 @@
 #define COSCHED_WIRE_WAITS_EXID		0xC05E
 #define COSCHED_WIRE_LENGTH		14	/* bytes, without a MAC */
 #define COSCHED_WIRE_SIGNED_LENGTH	18
-#define COSCHED_WIRE_SURPLUS_MAX	20	/* bytes behind a datagram: the longest, with the checksum of UDP's options */
+#define COSCHED_WIRE_SURPLUS_MAX	20	/* most bytes behind a datagram, with the checksum of UDP's options */
 #define COSCHED_WIRE_UNIT_BITS		14	/* of times: 2^14 ns, 16.384 us */
 #define COSCHED_WIRE_CLOCK_LOST		18	/* bits of a time in ns, above 32 bits of units */
 #define COSCHED_WIRE_SLICE_MAX		0xffffULL	/* units: 1.07 s, more than the longest slice */
@@ -148,13 +148,13 @@ static inline u64 wire_siphash(const u64 *words, u32 count, const struct cosched
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* Does @option, of an experimental kind, of which 4 bytes are there, have one of our identifiers? */
+/* Does @option, which is of an experimental kind and at least 4 bytes long, have one of our identifiers? */
 static inline int cosched_wire_is_ours(const u8 *option)
 {
 	return wire_get(option + 2, 2) - COSCHED_WIRE_EXID <= COSCHED_WIRE_WAITS_EXID - COSCHED_WIRE_EXID;
 }
 
-/* What @option carries, which is ours: how far its identifier is from that of epochs. */
+/* What @option, which is ours, carries: how far its identifier is from that of epochs. */
 static inline u32 wire_variant(const u8 *option)
 {
 	return (u32)option[3] - (COSCHED_WIRE_EXID & 0xff);
@@ -225,7 +225,7 @@ static inline u16 cosched_wire_job(u64 name)
 	return beat_mix(name) >> 48;
 }
 
-/* Writes the news of @message to the ten bytes at @carried. What theta loses by it is a turn in 2^15, drawn unlike. */
+/* Writes the news of @message to the ten bytes at @carried. By what theta loses, one turn in 2^15 is drawn unlike. */
 static inline void wire_put_news(u8 *carried, const struct cosched_wire_message *message)
 {
 	u32 theta = message->news.theta;
@@ -246,7 +246,7 @@ static inline void wire_get_news(struct cosched_wire_message *message, const u8 
 	message->job = wire_get(carried + 8, 2);
 }
 
-/* The time nearest to @tai_ns of those whose lower part, as a message brings it, is @lower_ns. */
+/* Of the times whose lower part, as a message brings it, is @lower_ns, the time nearest to @tai_ns. */
 static inline u64 cosched_wire_time(u64 lower_ns, u64 tai_ns)
 {
 	return tai_ns + ((s64)((lower_ns - tai_ns) << COSCHED_WIRE_CLOCK_LOST) >> COSCHED_WIRE_CLOCK_LOST);
@@ -282,9 +282,10 @@ static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_mess
 }
 
 /*
- * The sum of @surplus, @length bytes of a datagram's options with their checksum and zeroes behind them, and of their
- * length with the @pad bytes in front. It is 0xffff if they came as they were sent: their sum and that of their length
- * cancel out, so that a host that mistakes them for data finds the datagram's own checksum right (RFC 9868, 9).
+ * The sum of @surplus and of its length. @surplus has @length bytes of a datagram's options with their checksum, and
+ * zeroes behind them. Its length here counts the @pad bytes in front. The sum is 0xffff if the options came as they
+ * were sent: their sum and that of their length cancel out. So a host that mistakes them for data finds the datagram's
+ * own checksum right (RFC 9868, 9).
  *
  * All that may be there is added up, since the verifier follows a loop of one length more easily.
  */
@@ -315,9 +316,9 @@ static inline u32 cosched_wire_surplus_encode(u8 *surplus, u32 pad, const struct
 }
 
 /*
- * Reads @option, of which the longest length is there to be read, into @message. Returns 0 if it is not one that a node
- * of this cluster wrote for this flow: another kind (that of TCP or UDP) or length, another MAC, news of no node, or no
- * waits.
+ * Reads @option, of which the longest length is there to be read, into @message. Returns 0 if no node of this cluster
+ * wrote it for this flow. That shows by another kind than those of TCP and UDP, another length or MAC, news of no node,
+ * or no waits.
  */
 static inline int cosched_wire_decode(struct cosched_wire_message *message, const u8 *option,
 				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
@@ -359,8 +360,8 @@ static inline int cosched_wire_credible(u64 epoch, u64 tai_ns)
 
 /*
  * The epoch of @node after a spontaneous switch in @epoch at @tai_ns: the present one, or the next if that is later. No
- * peer gets a node ahead by two windows. One that is has had its TAI set back, and follows: its peers would refuse its
- * epochs else, and theirs would be old to it, until TAI is there again.
+ * peer gets a node ahead by two windows. A node that is that far ahead has had its TAI set back, and its epoch follows.
+ * Otherwise its peers would refuse its epochs, and theirs would be old to it, until TAI is there again.
  */
 static inline u64 cosched_wire_epoch_next(u64 epoch, u32 node, u64 tai_ns)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Hooks: the tracing programs that tell the scheduler what has arrived and who receives where.
+//! Hooks: the tracing programs that tell the scheduler what has arrived and which task receives where.
 //!
 //! Each observes one kernel function, and kernels differ in which functions they have. A hook that cannot
 //! attach is therefore a warning with its consequence, never a reason not to run.
@@ -23,14 +23,14 @@ const ON_REQUEST: &str = "on_waking";
 /// Programs whose name starts like this are hooks; others belong to the scx library.
 const PREFIX: &str = "on_";
 
-/// The program that notes who has which sockets open. No hook: it is run, once the hooks are attached.
+/// The program that notes which task has which sockets open. It is no hook, but run once the hooks are attached.
 const FIND_RECEIVERS: &str = "find_receivers";
 
-/// Between two hooks. To attach or detach one, the kernel patches its text on all CPUs; without a pause these halts add
-/// up.
+/// The pause between two hooks. To attach or detach one, the kernel patches its text on all CPUs; without a pause these
+/// halts add up.
 const PAUSE: Duration = Duration::from_millis(20);
-/// For so long hooks stay after the last policy that wanted them, since who tries policies comes back soon, and to
-/// attach them takes seconds on a busy machine.
+/// For so long hooks stay after the last policy that wanted them. Whoever tries policies comes back soon, and to attach
+/// hooks takes seconds on a busy machine.
 const STAY: Duration = Duration::from_secs(10);
 
 /// A tracing program and the kernel function that it observes.
@@ -47,29 +47,29 @@ pub struct Hook {
 /// The hooks of a loaded object. They observe while they are awake, and cost nothing while they rest.
 #[derive(Default)]
 pub struct Hooks {
-    /// Of those that are attached, in the order of their names in `states`.
+    /// Of the hooks that are attached, in the order of their names in `states`.
     links: Vec<Link>,
     states: HookStates,
-    /// Since when nobody wants them.
+    /// Since when they are not wanted.
     unwanted: Option<Instant>,
 }
 
 /// Which hooks are attached, and which are not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HookStates {
-    /// Names of those that observe.
+    /// Names of the hooks that observe.
     pub attached: Vec<String>,
-    /// Names of those that would, but need not: the policy wants to see neither messages nor waits.
+    /// Names of the hooks that would, but need not: the policy wants to see neither messages nor waits.
     pub resting: Vec<String>,
-    /// Names of those in kernel modules that nobody uses, or that are not loaded.
+    /// Names of the hooks in kernel modules that are not used, or that are not loaded.
     #[serde(default)]
     pub idle: Vec<String>,
-    /// Names of those that do not: see the warnings.
+    /// Names of the hooks that do not observe: see the warnings.
     pub missing: Vec<String>,
 }
 
 impl HookStates {
-    /// Adds those of another object.
+    /// Adds the hooks of another object.
     pub fn extend(&mut self, other: HookStates) {
         self.attached.extend(other.attached);
         self.resting.extend(other.resting);
@@ -158,9 +158,9 @@ pub fn of_object(object: &OpenObject) -> Vec<Hook> {
     object.progs().filter_map(|p| in_kernel(p.name(), p.section())).collect()
 }
 
-/// Before the load: keeps out each hook that this kernel cannot have, those in modules, the one on wake-ups unless
-/// `arrivals`, or all of them unless `wanted`. The rest is loaded, but attached by hand, since the skeleton would give
-/// up at the first failure.
+/// Before the load: keeps out each hook that this kernel cannot have, and those in modules. Without `arrivals` it keeps
+/// out the hook on wake-ups, and unless `wanted` all hooks. The rest is loaded, but attached by hand, since the
+/// skeleton would give up at the first failure.
 pub fn prepare(object: &mut OpenObject, btf: &Btf<'_>, wanted: bool, arrivals: bool, quiet: bool) {
     for mut program in object.progs_mut() {
         if program.name() == FIND_RECEIVERS {
@@ -205,9 +205,9 @@ impl Hooks {
         !self.links.is_empty()
     }
 
-    /// Attaches one of those that rest, and after the last has them know of the sockets that were made meanwhile.
-    /// Returns whether there was one. All of them take seconds on a busy machine, so the caller has other work in
-    /// between.
+    /// Attaches one of the hooks that rest. After the last it makes the hooks know of the sockets that were made
+    /// meanwhile. Returns whether there was one. All of them take seconds on a busy machine, so the caller has other
+    /// work in between.
     pub fn wake_one(&mut self, object: &Object) -> bool {
         self.unwanted = None;
         let found = object.progs_mut().find_map(|program| {
@@ -232,8 +232,8 @@ impl Hooks {
         }
     }
 
-    /// To be called often. Lets one more of them rest if they have not been `wanted` for a while: not all at once,
-    /// since detaching takes as long as attaching does.
+    /// To be called often. Lets one more hook rest if they have not been `wanted` for a while. It does not do so to all
+    /// at once, since detaching takes as long as attaching does.
     pub fn follow(&mut self, wanted: bool) {
         if wanted {
             self.unwanted = None;
@@ -257,7 +257,7 @@ impl Hooks {
     }
 }
 
-/// Tells the hooks who has which sockets open (`bpf/sockets.bpf.h`).
+/// Tells the hooks which task has which sockets open (`bpf/sockets.bpf.h`).
 fn find_receivers(object: &Object) -> Result<()> {
     let programs = || object.progs_mut().filter(|program| program.name() == FIND_RECEIVERS);
     let program = programs().next().context("the object has no program for it")?;

@@ -16,8 +16,8 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
 }
 
-/// The size of a map that drops what was used least lately, if it is to keep `wanted`. Until Linux 6.16 each CPU keeps
-/// 128 free places for itself, whatever the size, and what is in use makes way for them.
+/// The size of a map that drops what was used least lately, if it is to keep `wanted` entries. Until Linux 6.16 each
+/// CPU keeps 128 free places for itself, whatever the size, and what is in use makes way for them.
 pub fn lru_entries(wanted: u32) -> u32 {
     lru_entries_of(wanted, *NR_CPU_IDS)
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Hooks on functions of kernel modules: those of RDMA (`bpf/rdma.bpf.h`).
 //!
-//! A module may be loaded long after the scheduler, and a program that observes one of its functions is bound to it
-//! when the program is loaded, not when it is attached; from then on the module cannot be unloaded. So these hooks are
-//! loaded while somebody has an RDMA device open, from a second copy of the scheduler's object in which everything but
-//! them is left out and that shares all maps with the first. When the last device is closed they go, and the modules
-//! may. To unload a module that is in use fails as it does without them, with one exception: `rdma_rxe` could be taken
-//! from under the programs that use it, and now that takes closing them first.
+//! A module may be loaded long after the scheduler. A program that observes one of its functions is bound to it when
+//! the program is loaded, not when it is attached. From then on the module cannot be unloaded. So these hooks are
+//! loaded while some process has an RDMA device open. They come from a second copy of the scheduler's object. It leaves
+//! out everything but these hooks, and shares all maps with the first. When the last device is closed they go, and the
+//! modules may. To unload a module that is in use fails as it does without them, with one exception. `rdma_rxe` could
+//! be taken from under the programs that use it, and now that takes closing them first.
 //!
-//! What the hooks should have noted while they were away they find in the kernel's own structures.
+//! While the hooks were away they noted nothing. They find what they missed in the kernel's own structures.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -29,7 +29,7 @@ use cosched_rules::report::one_line;
 
 /// Every program that uses RDMA in user space uses this module.
 const GATE: &str = "ib_uverbs";
-/// How often to see whether somebody does.
+/// How often to see whether any program does.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
 /// The kernel takes a while to forget a program, and the reference to its module, after it has been let go.
 const LEAVING: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ const LEAVING: Duration = Duration::from_secs(5);
 /// Hooks in modules that come and go.
 #[derive(Default)]
 pub struct ModuleHooks {
-    /// What was loaded at the last change, for as long as somebody uses the modules.
+    /// What was loaded at the last change, for as long as the modules are used.
     loaded: Option<Loaded>,
     states: HookStates,
     looked_at: Option<Instant>,
@@ -54,7 +54,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// How many references these hooks hold on the module that everybody uses: one for each program.
+    /// How many references these hooks hold on the module that every user of RDMA uses: one for each program.
     fn references(&self) -> usize {
         let programs = self.object.iter().flat_map(Object::progs).filter(|program| program.autoload());
         let hooks = programs.filter_map(|program| Hook::of_program(program.name(), program.section()));
@@ -63,8 +63,8 @@ impl Loaded {
 }
 
 impl ModuleHooks {
-    /// Attaches the hooks if they are `wanted` and somebody uses the modules, and lets go of the modules if not. `main`
-    /// is the scheduler, loaded.
+    /// Attaches the hooks if they are `wanted` and the modules are used, and lets go of the modules if not. `main` is
+    /// the scheduler, loaded.
     pub fn follow(&mut self, main: &Object, wanted: bool) {
         if self.looked_at.is_some_and(|at| at.elapsed() < FOLLOW_INTERVAL) {
             return;
@@ -96,7 +96,7 @@ impl ModuleHooks {
         self.states.clone()
     }
 
-    /// Does anybody have a device open? Other modules' references do not count, nor do those of our programs.
+    /// Does any process have a device open? Other modules' references do not count, nor do those of our programs.
     fn is_used(&self) -> bool {
         let leaving =
             self.leaving.filter(|(_, since)| since.elapsed() < LEAVING).map_or(0, |(references, _)| references);
@@ -147,7 +147,7 @@ fn hooks(object: &Object) -> impl Iterator<Item = Hook> {
     all.filter(|hook| hook.module.is_some())
 }
 
-/// Those of the modules that hooks are in that are loaded.
+/// Of the modules that hooks are in, those that are loaded.
 fn present(main: &Object) -> BTreeSet<String> {
     hooks(main).filter_map(|hook| hook.module).filter(|module| is_module(module)).collect()
 }
@@ -172,12 +172,12 @@ struct ModuleBtf(NonNull<btf>);
 
 impl Drop for ModuleBtf {
     fn drop(&mut self) {
-        // SAFETY: it was loaded, and nobody else has it.
+        // SAFETY: it was loaded, and nothing else has it.
         unsafe { btf__free(self.0.as_ptr()) }
     }
 }
 
-/// Whether `module` has the function, as far as its types tell, which are told apart from those of `vmlinux`.
+/// Whether `module` has the function, as far as its types tell. These build on the types of `vmlinux`.
 fn has_function(vmlinux: Option<&Btf<'_>>, module: &str, function: &str) -> bool {
     let (Some(vmlinux), Ok(module), Ok(function)) = (vmlinux, CString::new(module), CString::new(function)) else {
         return false;
@@ -210,7 +210,8 @@ fn load(main: &Object, names: &BTreeSet<String>) -> Result<Object> {
 /// Has the copy use the map `shared`.
 ///
 /// libbpf keeps memory for what a map of variables holds, of the size that the object says. It takes over the size of
-/// the map that is shared, but for the memory, and frees as much as that one has: also what lies behind it.
+/// the map that is shared, but not its memory. Then it frees as much as that map has, and so also what lies behind. So
+/// the sizes are made equal before.
 fn share(map: &mut OpenMapMut<'_>, shared: &Map<'_>) -> libbpf_rs::Result<()> {
     if map.value_size() != shared.value_size() {
         map.set_value_size(shared.value_size())?;
