@@ -1,7 +1,8 @@
 #!/bin/bash
 # A real Prometheus scrapes the schedulers of two nodes and runs the rules that the package brings. Each is evaluated
 # without a fault, and each recorded series has a value for either node. The alert that a node is down is raised when its
-# scheduler is gone, only then, and for that node only, and ends when it is back.
+# scheduler is gone, only then, and for that node only, and ends when it is back. Prometheus answers each panel of the
+# dashboard.
 set -Eeuo pipefail
 # shellcheck source=../common.sh
 . "$(dirname -- "$0")/../common.sh"
@@ -11,6 +12,8 @@ install target/release/scx_cosched{,-bench} "$here"/{mpi-remote,mpi-task,prefetc
 export PATH=/run/bin:$PATH
 # shellcheck source=../nodes.sh
 . "$here/nodes.sh"
+# shellcheck source=../dashboard.sh
+. "$here/dashboard.sh"
 meet
 
 port=29937 at=127.0.0.1:9090 rules=$tmp/rules.yml
@@ -76,6 +79,14 @@ END
 eventually 20 all_evaluated || die "a rule fails: $(<$tmp/evaluated)"
 (( $(jq '[.data.groups[].rules[]] | length' $tmp/evaluated) == $(grep -cE '^ +- (record|alert):' $rules) )) ||
 	die "Prometheus does not run all rules"
+
+# What is asked with "> 0" may have no answer: nothing of that kind has happened.
+panel_targets scx_cosched "${targets[0]}|${targets[1]}" 8s >$tmp/asked
+ask_panels $at $EPOCHSECONDS $EPOCHSECONDS 1 <$tmp/asked >$tmp/answered
+silent=$(jq --slurp --compact-output --slurpfile answered $tmp/answered \
+	'(map(select(.expr | endswith("> 0") | not).panel) | unique) - [$answered[].panel]' $tmp/asked)
+[[ $silent == "[]" ]] || die "Prometheus has no answer for these panels: $silent"
+echo "$(wc -l <$tmp/asked) targets of panels have $(wc -l <$tmp/answered) series"
 
 alert "" || die "a node is said to be down: $(api alerts)"
 there "kill -INT \$(cat $tmp/loader)"
