@@ -74,8 +74,8 @@ static u32 latency_bucket(u64 ns)
 	return bucket < COSCHED_LATENCY_BUCKETS ? bucket : COSCHED_LATENCY_BUCKETS - 1;
 }
 
-/* Records how long the message that @tctx now runs for has waited. */
-static void record_latency(struct task_ctx *tctx, u64 now)
+/* Records how long the message that @tctx now runs for has waited, if it @is_there. Another thread may have read it. */
+static void record_latency(struct task_ctx *tctx, bool is_there, u64 now)
 {
 	struct cosched_cpu_stats *stats = this_cpu_stats();
 	u64 arrival_ns = tctx->arrival_ns;
@@ -85,6 +85,8 @@ static void record_latency(struct task_ctx *tctx, u64 now)
 	if (!stats || !arrival_ns)
 		return;
 	tctx->arrival_ns = 0;
+	if (!is_there)
+		return;
 	waited_ns = now > arrival_ns ? now - arrival_ns : 0;
 	stats->latency_sum_ns += waited_ns;
 	bucket = MEMBER_VPTR(stats->latency_buckets, [latency_bucket(waited_ns)]);
@@ -153,7 +155,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now(), key;
-	bool moved;
+	bool moved, woken;
 	u32 phase;
 
 	if (!tctx || !cctx)
@@ -186,6 +188,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	}
 	if (!is_kthread(p))
 		advance_epoch(p, tctx, cctx, cpu);
+	woken = tctx->woken;
 	forget_wait(tctx, cctx);
 	note_current(p, tctx, cctx, key, now);
 	note_turn(p, tctx, cctx, cpu);
@@ -193,7 +196,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	heed_latecomers(cctx, cpu);
 	if (looks_matter())
 		begin_watch(tctx, cctx);
-	record_latency(tctx, now);
+	record_latency(tctx, woken || tctx->had_message, now);
 	start_pulse(tctx, cctx, cpu);
 	begin_correspondence(p, tctx, cctx);
 }

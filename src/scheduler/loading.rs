@@ -207,10 +207,18 @@ const POLL_CALLS: &[libc::c_long] = &[
 ];
 
 /// Those of them whose first two arguments are a table of files and its length.
-const POLLFD_CALLS: &[libc::c_long] = &[libc::SYS_ppoll, #[cfg(target_arch = "x86_64")] libc::SYS_poll];
+const POLLFD_CALLS: &[libc::c_long] = &[
+    libc::SYS_ppoll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+];
 
 /// Those of them whose first two arguments are a number of files and a set of those to be read.
-const FD_SET_CALLS: &[libc::c_long] = &[libc::SYS_pselect6, #[cfg(target_arch = "x86_64")] libc::SYS_select];
+const FD_SET_CALLS: &[libc::c_long] = &[
+    libc::SYS_pselect6,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_select,
+];
 
 /// System calls that may wake somebody by a futex. The two later ones have the same numbers everywhere.
 const FUTEX_CALLS: &[libc::c_long] = &[libc::SYS_futex, FUTEX_WAKE, FUTEX_REQUEUE];

@@ -91,6 +91,33 @@ seen=$(($(udp) - before))
 echo "of 200 datagrams for a socket that sends, $seen are seen"
 (( seen >= 195 && seen <= 220 )) || fail "datagrams are not seen while their socket is locked"
 
+# A message that another thread has read has not waited until its receiver runs again.
+late() {
+	curl --silent --fail "http://$metrics/metrics" | awk '
+		/^scx_cosched_arrival_to_run_seconds_bucket/ && /le="0.524288"/ { within = $2 }
+		/^scx_cosched_arrival_to_run_seconds_count/ { all = $2 }
+		END { print all - within }'
+}
+before=$(late)
+python3 -IS -c '
+import socket, threading, time
+here, there = socket.socketpair()
+def receive():
+    here.recv(1)
+    time.sleep(2)
+receiver = threading.Thread(target=receive)
+receiver.start()
+time.sleep(0.2)
+there.send(b"?")
+for _ in range(40):
+    time.sleep(0.02)
+    there.send(b"?")
+    here.recv(1, socket.MSG_DONTWAIT)
+receiver.join()'
+after=$(late)
+echo "messages that have waited for longer than half a second: $before before, $after after"
+[[ -n $before ]] && (( after == before )) || fail "a message has waited that another thread has read"
+
 # A receiver that spins on the socket that it has emptied has nothing to be boosted for.
 hog taskset -c 0
 before=$(granted)
