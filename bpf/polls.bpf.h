@@ -123,11 +123,9 @@ static u64 socket_of_fd(struct task_struct *p, u64 fd)
 	return socket_of_file(file_of_fd(p, fd));
 }
 
-/* @p reads the socket at @addr, or waits there. */
-static void note_reading(struct task_struct *p, u64 addr)
+/* The task @id reads the socket at @addr, or waits there. */
+static void note_reading(u64 id, u64 addr)
 {
-	u64 id = task_id(p);
-
 	bpf_map_update_elem(&readers, &addr, &id, BPF_ANY);
 }
 
@@ -174,17 +172,24 @@ static s32 one_of_pollfds(u64 table, u32 nr)
 	return pollfd.fd;
 }
 
-/* The same of select: the next of its set in one word of that, from a place on that is drawn by lot. */
-static s32 one_of_fd_set(u64 set, u32 nr)
+/* The same of select: a file of one word of its set, both drawn by lot. The kernel asks for no more than @p can have. */
+static s32 one_of_fd_set(struct task_struct *p, u64 set, u32 nr)
 {
-	u32 fd = nr ? bpf_get_prandom_u32() % nr : 0, bit;
+	u32 most = p->files ? p->files->fdt->max_fds : 0, start = bpf_get_prandom_u32(), at, bit, i;
 	u64 word;
 
-	if (!nr || bpf_probe_read_user(&word, sizeof(word), (u64 *)set + fd / 64))
+	if (nr > most)
+		nr = most;
+	if (!set || !nr)
 		return -1;
-	bpf_for(bit, fd % 64, 64)
-		if (word >> bit & 1)
-			return fd / 64 * 64 + bit;
+	at = bpf_get_prandom_u32() % ((nr + 63) / 64);
+	if (bpf_probe_read_user(&word, sizeof(word), (u64 *)set + at))
+		return -1;
+	bpf_for(i, 0, 64) {
+		bit = (start + i) % 64;
+		if (word >> bit & 1 && at * 64 + bit < nr)
+			return at * 64 + bit;
+	}
 	return -1;
 }
 
@@ -200,10 +205,10 @@ static void note_polled(struct task_struct *p, const struct call *call)
 	if (is_among(pollfd_calls, call->number))
 		fd = one_of_pollfds(call->argument, call->second);
 	else if (is_among(fd_set_calls, call->number))
-		fd = one_of_fd_set(call->second, call->argument);
+		fd = one_of_fd_set(p, call->second, call->argument);
 	addr = fd >= 0 ? socket_of_fd(p, fd) : 0;
 	if (addr)
-		note_reading(p, addr);
+		note_reading(task_id(p), addr);
 }
 
 enum look {
@@ -233,7 +238,7 @@ static enum look what_does(struct task_struct *p, const struct task_ctx *tctx, u
 	addr = socket_of_fd(p, call.argument);
 	if (!addr)
 		return LOOK_ELSEWHERE;
-	note_reading(p, addr);
+	note_reading(task_id(p), addr);
 	if (call.result == -ENOSYS)
 		*inside = addr;
 	return remembers_endpoint(tctx, addr) ? LOOK_RECEIVES : LOOK_BEGINS;

@@ -139,7 +139,9 @@ impl Hook {
             name if name.ends_with("_wait") => {
                 "whoever sleeps in this receive does not spin before, and is known only if it made the socket"
             }
-            name if name.ends_with("poll") => "whoever waits for several sockets so is not known as their receiver",
+            "on_poll" | "on_epoll" | "on_epoll_wake" | "on_uring_poll" | "on_uring_receive" => {
+                "a task that waits for sockets in this way is not known as their receiver"
+            }
             name if name.ends_with("_accept") || name == "on_socket" => {
                 "such a socket has no receiver until somebody receives there"
             }

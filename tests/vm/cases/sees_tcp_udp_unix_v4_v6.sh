@@ -42,7 +42,7 @@ sys.exit(bool(wrong))
 END
 }
 
-sleepers=({tcp4,tcp6,udp4,udp6,stream,dgram}/{block,poll,epoll} {tcp4,udp4,stream}/uring {stream,dgram}/spin)
+sleepers=({tcp4,tcp6,udp4,udp6,stream,dgram}/{block,poll,epoll} {tcp4,udp6}/{worker,uring} {stream,dgram}/spin)
 start --gate always
 # Nobody has asked for those (wakes_are_arrivals).
 is "$(scx_cosched status --json | jq '[.hooks | .attached, .missing | .[] | select(. == "on_waking")] | length')" 0 \
@@ -55,8 +55,8 @@ follow
 followed
 received 100 "${sleepers[@]}"
 
-# One that has not made its TCP or UDP socket, and never sleeps there, is found when it loses the CPU in a receive;
-# until then arrivals count for the task that has made the socket.
+# One that has not made its TCP or UDP socket, and never sleeps there, is found when a look comes upon it in a receive,
+# in poll or in select, or when it has epoll watch the socket; until then arrivals count for the task that has made it.
 spinners=({tcp,udp}{4,6}/spin {tcp,udp}4/{poll0,select0,epoll0})
 compete
 follow
