@@ -8,7 +8,7 @@
 
 enum {
 	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* on average: else the same CPU would come first for ever */
-	BALANCE_QUEUES		= 4,	/* that one look goes through: tasks that may not move take as long */
+	BALANCE_QUEUES		= 4,	/* that one look goes through: tasks that may not move take time too */
 };
 
 static bool share_cache(s32 cpu, s32 other)

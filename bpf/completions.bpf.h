@@ -29,7 +29,7 @@
 
 struct completions {
 	struct endpoint at;
-	u64 level_at;		/* address of the ring's end that the program moves, or of the list's head; 0: none */
+	u64 level_at;		/* address of the list's head, or of the ring's end that the program moves; 0: unknown */
 	u64 end_at;		/* address of the ring's end that the driver moves; 0: it is a list */
 	u64 message_at;		/* when a message came last */
 	u32 mask;		/* of places in the ring */

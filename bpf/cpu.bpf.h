@@ -26,7 +26,7 @@ struct cpu_ctx {
 	u32 front;		/* the first task in the queue may go ahead of boosts (dispatch.bpf.h) */
 	u64 curr_id;		/* its task_id; 0: idle, or not ours */
 	u64 arrived;		/* where a message for it arrived last (sockets.bpf.h) */
-	u32 messages;		/* that arrived for it: no exact count, but it changes with each message */
+	u32 messages;		/* that arrived for it: no exact count, but it changes when there is one */
 	u32 curr_kthread;
 	u32 curr_boosted;	/* it runs because of a boost */
 	u32 curr_slept;		/* it has slept since it last ran */

@@ -177,7 +177,7 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 
 	leaves = tctx->leaves;
 	tctx->leaves = 0;
-	/* The CPU would go idle: makes it look for work again, since @p counts as such from now on. */
+	/* The CPU would go idle: makes it look for work again, since @p counts as work from now on. */
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
 	if (enqueue_aside(p, tctx, cctx, cpu, enq_flags))

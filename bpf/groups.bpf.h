@@ -232,10 +232,10 @@ static u32 parent_of(u32 group)
 }
 
 /*
- * What runs in @group on @cpu has changed: puts its place in its parent's order right. So it does on the way up, as far
- * as that makes a difference. A group that has slept may be behind the others by @credit_ns. Groups below @held may be
- * behind by more. The group @held was kept from running, and all in it with it, so among each other they stand as they
- * did.
+ * What runs in @group on @cpu has changed: puts its place in its parent's order right. It does the same for each
+ * group above, as far as that makes a difference. A group that has slept may be behind the others by @credit_ns. Groups
+ * below @held may be behind by more. The group @held was kept from running, and all in it with it, so among each other
+ * they stand as they did.
  */
 __noinline int settle_groups(u32 group, s32 cpu, u64 credit_ns, u64 slice_ns, u32 held)
 {

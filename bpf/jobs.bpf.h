@@ -67,8 +67,8 @@ static u64 take_fair_share(struct task_ctx *tctx, const struct cpu_ctx *cctx)
 }
 
 /*
- * How much the fair share of @tctx, which is in the order of a CPU, has grown since then up to @now, in ns. Changes
- * nothing.
+ * How much the fair share of @tctx, which is in the order of a CPU, has grown from the last take_fair_share() up to
+ * @now, in ns. Changes nothing.
  */
 static u64 due_share(const struct task_ctx *tctx, u64 now)
 {

@@ -21,9 +21,11 @@
  * look cannot write to the socket's storage, for which it has no reference. So it leaves a note that the next arrival
  * takes up.
  *
- * Where it hurts: a task that waits by epoll where another task has set that up is found only in its receives. A
- * receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h). A receiver that seldom
- * enters the kernel is seldom seen. On an architecture whose registers are not known here no task is seen to poll.
+ * Where it hurts: a receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h). A
+ * receiver that seldom enters the kernel is seldom seen. On an architecture whose registers are not known here no task
+ * is seen to poll. Some readers of sockets that another task has made are found only in a receive: a task that polls by
+ * an epoll set that another task has made, and never sleeps there, and a task that waits by aio. So are tasks that
+ * always yield between two polls, where no tick looks at them.
  */
 #ifndef COSCHED_POLLS_BPF_H
 #define COSCHED_POLLS_BPF_H
@@ -37,8 +39,8 @@
 #define MAX_CALL_NS	(3 * NSEC_PER_MSEC)	/* a receive that does not sleep is over by then */
 
 /*
- * Which task was seen to read the socket at an address. An entry that the map drops is made again at the next look. It
- * is deleted once it has been used, so that the next socket at that address does not find it.
+ * Which task was seen to read the socket at an address, or to wait there. An entry that the map drops is made again the
+ * next time. It is deleted once it has been used, so that the next socket at that address does not find it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -172,7 +174,10 @@ static s32 one_of_pollfds(u64 table, u32 nr)
 	return pollfd.fd;
 }
 
-/* The same of select: a file of one word of its set, both drawn by lot. The kernel asks for no more than @p can have. */
+/*
+ * The same of select: a file of one word of its set, both drawn by lot. The kernel asks for no more files than @p can
+ * have. It takes files out of the set before it returns, so a look at that moment finds none.
+ */
 static s32 one_of_fd_set(struct task_struct *p, u64 set, u32 nr)
 {
 	u32 most = p->files ? p->files->fdt->max_fds : 0, start = bpf_get_prandom_u32(), at, bit, i;

@@ -11,8 +11,8 @@
  *			find_receivers		and so will a task that had it open before
  *
  * All but the arrivals tell which task to run for the next message. A task may read a socket that it has not made,
- * without ever sleeping or polling for it. It is found when it loses the CPU: see polls.bpf.h. What has been consumed
- * needs no hook: see endpoints.bpf.h.
+ * without ever sleeping there. Looks find it: see polls.bpf.h. What has been consumed needs no hook: see
+ * endpoints.bpf.h.
  *
  * The backlog matters. A spinning receiver is often preempted inside receive, where it holds its socket's lock. Packets
  * that come then wait in the backlog, and sock_def_readable is not called until that task runs again. That is exactly

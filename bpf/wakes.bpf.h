@@ -11,8 +11,8 @@
  * The system call of the waking task says by what it wakes. The woken task's call does not matter: it may sleep in a
  * read, in poll or in epoll_wait. A task that looks at memory, or polls and does not sleep, is not woken: hints
  * (hints.bpf.h) are for such tasks. Pipes and eventfds of a parked task are not read either, unlike its sockets
- * (park.bpf.h). Which of them it hands to poll or select is in its own memory, which cannot be read here. And the
- * address of a file does not say whether it is still the same file.
+ * (park.bpf.h). Which of them it hands to poll or select is in its own memory, which can be read only while it
+ * runs. And the address of a file does not say whether it is still the same file.
  *
  * Where it hurts: a lock is a futex too, and its next owner counts as a task with a message. An interrupt may strike a
  * task that is in such a call. If the interrupt wakes another task of that job, that counts as a message too. Time

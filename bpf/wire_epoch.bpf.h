@@ -73,7 +73,7 @@ static void count_sent(const struct cosched_wire_message *message)
 }
 
 /*
- * An option has come along @flow. It is noted if a peer has written it, but for an epoch that is not of this time.
+ * An option has come along @flow. It is noted if a peer has written it, except an epoch that is not of this time.
  * False if no peer has written it.
  */
 static bool note_option(struct cosched_wire_note *note, const u8 *option, const struct cosched_wire_flow *flow)

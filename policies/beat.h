@@ -58,7 +58,7 @@
 #include "window.h"
 
 #define BEAT_ONE		0xffffffffU	/* a chance of 1, in 1 / 2^32 */
-#define BEAT_BLOCK_SHIFT	6		/* draws are even over 2^6 turns, and then begin anew */
+#define BEAT_BLOCK_SHIFT	6		/* draws are even over 2^this turns, and then begin anew */
 #define BEAT_PERIOD_TURNS	16		/* what is heard in so many turns counts in as many that follow */
 #define BEAT_STEPS		20		/* by 1 / so much of a turn a clock goes forward in a turn */
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
@@ -284,8 +284,8 @@ static inline void beat_gather(struct cosched_beat_news *all, const struct cosch
 /*
  * How early the job goes in @turn: 0 if it wins, and more the later it comes. @won says whether a job before it has
  * won, and is kept up to date. Jobs are to be asked in the order of beat_is_before(). @lead_ns: how far the job is
- * ahead of the fair order of the CPU. All that does not win counts as early as BEAT_REST_RANK says, and the fair order
- * decides among it.
+ * ahead of the fair order of the CPU. Callers give BEAT_REST_RANK to all that has not won, and the fair order decides
+ * among it.
  */
 static inline u64 beat_rank(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
 			    s64 lead_ns, u32 *won)

@@ -205,7 +205,7 @@ static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u
 /*
  * Where in @order a task or group of @weight is runnable again, with this @lead, and with this @lag when it left. It
  * may be behind the clock by @credit_ns of its CPU time. More credit, saved up in its sleep, could hold the CPU. Boosts
- * may have brought tasks ahead of it, and the clock goes back again when these leave. So what these tasks add to the
+ * may have brought tasks ahead of the clock, and that goes back again when these leave. So what these tasks add to the
  * clock does not count here. Otherwise a task would lose its credit by waking while one of them is there. What it
  * waited for before it slept is still due. Otherwise a task that waits for several slices of the others, and then runs
  * for a moment at a time, would lose most of it. Either goes up to FAIR_LAG_SLICES, or less where many come at once and

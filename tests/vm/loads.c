@@ -311,7 +311,7 @@ static void exits(int n, size_t bytes)
 	}
 	for (int i = 0; i < n; i++)
 		waitpid(pids[i], NULL, WUNTRACED);
-	/* All compute for a while. Otherwise those that had to wait to fill their memory would have the time for it now. */
+	/* All compute for a while. Otherwise those that had to wait to fill their memory would be owed that time. */
 	for (int i = 0; i < n; i++)
 		kill(pids[i], SIGCONT);
 	compute(200 * NS_PER_MS);

@@ -91,8 +91,8 @@ axis! {
     Periodic = "periodic", cosched_arrival_COSCHED_ARRIVAL_PERIODIC;
     /// A message changes nothing: the clock says which row of jobs has its turn (Zhang 2.2).
     Gang = "gang", cosched_arrival_COSCHED_ARRIVAL_GANG;
-    /// A message runs its receiver if that comes earlier in the order of the turn, which all nodes draw alike
-    /// (policies/beat.h).
+    /// The job that wins the turn goes first, which all nodes draw alike. In a turn that no job has won a message runs
+    /// its receiver, if the gate allows (policies/beat.h).
     Beat = "beat", cosched_arrival_COSCHED_ARRIVAL_BEAT;
 }
 

@@ -79,7 +79,7 @@ macro_rules! choices {
 
 choices! {
     /// What happens when a message arrives: none, demand (its receiver runs), periodic (every interval one receiver
-    /// runs), gang (nothing: jobs take turns by the clock), beat (its receiver runs, in the order of the turn).
+    /// runs), gang (nothing: jobs take turns by the clock), beat (its receiver runs in turns that no job has won).
     arrival: Arrival = None, "RULE", TEXT, [] => arrival: Arrival::to_bpf;
     /// Whether a boost is fair: always, equalizing, epochs, rate, auto.
     gate: Gate = None, "RULE", TEXT, [BOOSTS] => gate: Gate::to_bpf;
