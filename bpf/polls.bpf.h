@@ -34,7 +34,7 @@
 #define S_IFSOCK	0140000
 #define NO_CALL		(~0U)
 #define MAX_POLLING	256
-#define MIN_POLLING	96	/* programs in slow languages poll half of the time, and compute between two polls */
+#define MIN_POLLING	80	/* two looks of five: programs in slow languages compute for longer than they poll */
 #define MAX_READERS	1024
 #define MAX_CALL_NS	(3 * NSEC_PER_MSEC)	/* a receive that does not sleep is over by then */
 
