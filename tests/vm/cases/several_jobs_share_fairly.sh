@@ -5,7 +5,7 @@
 
 # share: measures, and is true if all shares are fair
 share() {
-	scx_cosched bench policies --scenarios spin-2x2-mixed,spin-4x2-mixed,spin-2-t3 --schedulers dcs-sb --repeats 1 --seconds 5 \
+	scx_cosched bench policies --scenarios spin-2x2-mixed,spin-4x2-mixed,spin-2-t3 --schedulers dcs-sb --repeats 1 --seconds 10 \
 		--without-alone --out "$tmp/summary.json" >"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
 	jq -r '.results[] | select(.competitors > 0 and .scheduler == "dcs-sb") |
 		[.scenario, .job, .compute_us, .fairness, .competitor_fairness_min,
