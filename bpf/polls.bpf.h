@@ -153,7 +153,7 @@ static bool owes_message(struct task_struct *p, const struct task_ctx *tctx)
 	return has_question(tctx) || is_sending(p, tctx);
 }
 
-/* A message arrives at @addr, where a look may have seen another task read than was known so far. */
+/* A message arrives at @addr, where another task may have been seen to read or to wait than was known so far. */
 static void correct_receiver(struct endpoint *ep, u64 addr)
 {
 	u64 *reader = bpf_map_lookup_elem(&readers, &addr);

@@ -120,7 +120,7 @@ static struct endpoint *make_endpoint(struct sock *sk)
 	       bpf_sk_storage_get(&endpoints, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
-/* What is known of @sk; NULL: nothing. A socket that no hook has seen is known once a look finds a task reading it. */
+/* What is known of @sk; NULL: nothing. A socket that no hook has seen is known once a task is seen to read there. */
 static struct endpoint *endpoint_of(struct sock *sk)
 {
 	struct endpoint *ep = bpf_sk_storage_get(&endpoints, sk, NULL, 0);
@@ -220,13 +220,13 @@ static int note_reader(struct sock *sk)
 	return 0;
 }
 
-/* The current task is to be woken when there is something at @file. */
-static int note_poller(struct file *file)
+/* The task @id has @file open, or waits there. If that is a socket, the task is its receiver. */
+static int note_receiver_at(struct file *file, u64 id)
 {
 	struct socket *sock = file ? bpf_sock_from_file(file) : NULL;
 	struct sock *sk = sock ? sock->sk : NULL;
 
-	return sk ? note_receiver(sk) : 0;
+	return sk ? note_receiver_of(sk, id) : 0;
 }
 
 /*
@@ -238,7 +238,7 @@ static int note_poller(struct file *file)
 SEC("fentry/" #function)							\
 int BPF_PROG(on_##name, struct file *file)					\
 {										\
-	return note_poller(file);						\
+	return note_receiver_at(file, task_id(bpf_get_current_task_btf()));	\
 }
 
 POLLER_HOOK(poll, __pollwait)
@@ -312,13 +312,8 @@ SEC("iter/task_file")
 int find_receivers(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *p = ctx->task;
-	struct file *file = ctx->file;
-	struct socket *sock;
-	struct sock *sk;
 
-	sock = p && file ? bpf_sock_from_file(file) : NULL;
-	sk = sock ? sock->sk : NULL;
-	return sk ? note_receiver_of(sk, task_id(p)) : 0;
+	return p ? note_receiver_at(ctx->file, task_id(p)) : 0;
 }
 
 #endif

@@ -147,7 +147,7 @@ fn hooks(object: &Object) -> impl Iterator<Item = Hook> {
     all.filter(|hook| hook.module.is_some())
 }
 
-/// Of the modules that hooks are in, those that are loaded.
+/// The modules that hooks are in and that are loaded.
 fn present(main: &Object) -> BTreeSet<String> {
     hooks(main).filter_map(|hook| hook.module).filter(|module| is_module(module)).collect()
 }
