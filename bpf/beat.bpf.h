@@ -315,10 +315,10 @@ static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64
 	if (!job)
 		return NULL;
 	/*
-	 * It begins as if in the last period, so that @here counts at once. Else a new job would win all turns until
-	 * the next period.
+	 * It begins as if before the last period, so that @here counts at once. Else a new job would win all turns
+	 * until the next period.
 	 */
-	beat_job_begin(&fresh, slot->state.name, node_number + cpu, period - 1);
+	beat_job_begin(&fresh, slot->state.name, node_number + cpu, period - 2);
 	bpf_spin_lock(&job->lock);
 	if (job->state.name != fresh.name)
 		job->state = fresh;
@@ -356,12 +356,11 @@ __noinline bool draw_for(struct beat_slot *slot __arg_nonnull, struct cpu_ctx *c
 	const struct cosched_policy *policy = current_policy();
 	struct beat_job *job = renew_job(slot, beat_theta(share_of(slot), rest), cpu, turn / BEAT_PERIOD_TURNS);
 	s64 lead_ns = fair_lead_ns(slot->key - root_clock(cpu), root_weight(cpu), cctx->nr_runnable);
-	u32 won = cctx->turn_job != 0;
 	bool wins;
 
 	if (!job)
 		return false;
-	wins = !beat_rank(policy, &slot->state, turn, lead_ns, &won);
+	wins = beat_wins(policy, &slot->state, turn, lead_ns, cctx->turn_job != 0);
 	compare_verdicts(job, slot->id, turn, wins);
 	return wins;
 }

@@ -9,7 +9,7 @@
  *
  *	the chance theta of a job	= its weight / (its weight + the weights of all that come after it on this node)
  *	job-wide theta			= the least that any of its nodes has, carried by messages
- *	the job wins the turn if	  draw < theta, and no job before it has won
+ *	the job wins the turn if	  it is drawn with a chance of theta, and no job before it has won
  *
  * An example. A node has jobs A and B and two tasks that do not communicate, all of weight 1. A draws first and wins
  * 1/4 of all turns. B wins 1/3 of the turns that A does not win, which is 1/4 of all as well. So 1/2 is left to the
@@ -22,8 +22,8 @@
  * A turn that no job wins is in the fair order (fair.h), for jobs and others alike. There a job makes up for what it
  * lacks. So its share of the CPU does not depend on what others say of it.
  *
- * Nesting: all nodes compare one and the same draw with a theta. Where no other job comes before it, a job that wins on
- * the node with the least theta wins on all of its nodes.
+ * Nesting: all nodes draw with the theta of the node where it is least. Where no other job comes before it, a job that
+ * wins there wins on all of its nodes.
  *
  * Nothing is remembered but theta, size and clock, and theta is renewed within two periods. So nodes with any past
  * agree soon. Counts of turns won, lags and credits do not work: each node would remember its own errors.
@@ -69,7 +69,6 @@
 #define BEAT_FORGIVES		128		/* of which 1 / so much of its share is forgiven */
 #define BEAT_HOLDS		4		/* by 1 / so much of a turn a job that is astray holds the CPU */
 #define BEAT_FOLLOW_TURNS	3		/* it may be ahead of the running task by so much */
-#define BEAT_REST_RANK		(1ULL << 15)	/* of those that do not communicate: a draw of half of theta */
 #define BEAT_SIZES		4		/* bytes of a size's sketch */
 #define BEAT_RANK_MAX		15		/* of one of them: half a byte of a message, enough for 100,000 nodes */
 
@@ -112,29 +111,6 @@ static inline u64 beat_mix(u64 x)
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
 	return x ^ (x >> 31);
-}
-
-/*
- * The draw of the job @name in @turn, from 0 to 2^32 - 1. It is the point of a digital sequence (Sobol 1967) whose
- * generator matrix follows from the name. Each column has a 1 on the diagonal and bits of a hash above it. Take any 2^k
- * turns that begin at a multiple of 2^k, with k up to BEAT_BLOCK_SHIFT. Each of them has its draw in another 2^k-th of
- * the range. So a job that draws first with a theta of 2^-k or more waits for less than 2^(k + 1) turns. Two names have
- * different matrices, and each block of turns has others. So no pair of jobs is unlucky for long, and nobody needs to
- * assign sequences to jobs.
- */
-static inline u32 beat_draw(u64 name, u64 turn)
-{
-	u64 key = beat_mix(name ^ beat_mix(turn >> BEAT_BLOCK_SHIFT));
-	u32 draw = key >> 32;
-
-	for (u32 k = 0; k < BEAT_BLOCK_SHIFT; k++) {
-		u32 diagonal = 1U << (31 - k);
-		u32 above = (u32)(beat_mix(key + k) >> 32) & ~(diagonal | (diagonal - 1));
-
-		if (turn >> k & 1)
-			draw ^= diagonal | above;
-	}
-	return draw;
 }
 
 /* The chance of a job of @weight, where those that come after it have weights that sum up to @after, in 1 / 2^32. */
@@ -224,7 +200,9 @@ static inline void beat_job_begin(struct cosched_beat_job *job, u64 name, u64 no
 
 /*
  * To be called in each turn, before anything is told: what was heard in the last period counts in this period. @here:
- * beat_theta() on this node, now; no message brings theta above it. After a period without a turn nothing is known.
+ * beat_theta() on this node, now. No message brings theta above what the node itself had in the last period. It is not
+ * compared with what the node has now, which others have not heard of: they would draw other turns. After a period
+ * without a turn nothing is known.
  */
 static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period)
 {
@@ -233,7 +211,7 @@ static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period
 			job->heard = here;
 		return;
 	}
-	job->theta = job->period + 1 == period && job->heard < here ? job->heard : here;
+	job->theta = job->period + 1 == period ? job->heard : here;
 	job->sizes = job->heard_sizes;
 	job->astray = job->heard_astray;
 	job->heard_astray = 0;
@@ -282,24 +260,38 @@ static inline void beat_gather(struct cosched_beat_news *all, const struct cosch
 }
 
 /*
- * How early the job goes in @turn: 0 if it wins, and more the later it comes. @won says whether a job before it has
- * won, and is kept up to date. Jobs are to be asked in the order of beat_is_before(). @lead_ns: how far the job is
- * ahead of the fair order of the CPU. Callers give BEAT_REST_RANK to all that has not won, and the fair order decides
- * among it.
+ * Is @turn drawn for the job called @name, whose chance is @theta? Turns come in blocks, which begin at another turn for
+ * each name. A block is cut into as many equal parts as the job has turns in it: theta times the turns of a block. If
+ * that is no whole number, a hash rounds it up or down, so the mean is exact. From each part one turn is drawn, out of
+ * its middle half. This is stratified sampling (Cochran 1977, chapter 5). Between two turns of a job there are
+ * 1.5 / theta others at most. And enough is left to chance: no two names are unlucky with each other for long.
  */
-static inline u64 beat_rank(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
-			    s64 lead_ns, u32 *won)
+static inline int beat_draws(u64 name, u64 turn, u32 theta)
 {
-	u64 theta = job->theta ? job->theta : 1, draw = beat_draw(job->name, turn);
-	int may_win = lead_ns < 0 || (u64)lead_ns / BEAT_LEAD_TURNS <= gang_quantum_ns(policy);
+	u64 at = turn + beat_mix(name), key = beat_mix(name ^ beat_mix(at >> BEAT_BLOCK_SHIFT));
+	u64 parts = ((((u64)theta + 1) << BEAT_BLOCK_SHIFT) + (u32)key) >> 32;
+	u64 width = parts << (32 - BEAT_BLOCK_SHIFT), from = (at & ((1 << BEAT_BLOCK_SHIFT) - 1)) * width;
 
-	if (job->astray)
-		return BEAT_REST_RANK;
-	if (!*won && may_win && draw < theta) {
-		*won = 1;
-		return 0;
+	/* The turn is [from, from + width), where a part is 2^32 long. It lies in one part, or in two. */
+	for (u64 part = from >> 32; part <= (from >> 32) + 1; part++) {
+		u64 drawn = (part << 32) + (1U << 30) + ((u32)beat_mix(key + part) >> 1);
+
+		if (drawn - from < width)
+			return 1;
 	}
-	return (draw << 16) / theta + 1;
+	return 0;
+}
+
+/*
+ * Does the job win @turn? @won says whether a job before it has: jobs are to be asked in the order of
+ * beat_is_before(). @lead_ns: how far the job is ahead of the fair order of the CPU.
+ */
+static inline int beat_wins(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
+			    s64 lead_ns, u32 won)
+{
+	if (won || job->astray || (lead_ns > 0 && (u64)lead_ns / BEAT_LEAD_TURNS > gang_quantum_ns(policy)))
+		return 0;
+	return beat_draws(job->name, turn, job->theta);
 }
 
 /*
@@ -372,12 +364,12 @@ static inline int beat_follows(struct cosched_beat_hold *hold, const struct cosc
 	return 1;
 }
 
-/* How early a job or task of @rank is at @now_ns, behind the job that holds the CPU, if there is one. */
-static inline u64 beat_rank_held(const struct cosched_beat_hold *hold, u64 name, u64 rank, u64 now_ns)
+/* Does the job @name go first at @now_ns because it holds the CPU (1), or has it to wait for one that does (-1)? */
+static inline int beat_held(const struct cosched_beat_hold *hold, u64 name, u64 now_ns)
 {
 	if (now_ns >= hold->until_ns)
-		return rank;
-	return hold->name == name ? 0 : rank + 1;
+		return 0;
+	return hold->name == name ? 1 : -1;
 }
 
 /* The time of a CPU whose TAI is @tai_ns. */

@@ -97,9 +97,9 @@ fn what_was_heard_in_a_period_counts_in_the_next_one_only() {
         // Within the period: nothing but what is told.
         (400, PERIOD, [7, PERIOD, 900, 400, 1, 2, 0, 1]),
         (600, PERIOD, [7, PERIOD, 900, 500, 1, 2, 0, 1]),
-        // In the next one: no more than here.
+        // In the next one: whatever it is here by then.
         (600, PERIOD + 1, [7, PERIOD + 1, 500, 600, 2, 2, 1, 0]),
-        (400, PERIOD + 1, [7, PERIOD + 1, 400, 400, 2, 2, 1, 0]),
+        (400, PERIOD + 1, [7, PERIOD + 1, 500, 400, 2, 2, 1, 0]),
         // Later: what was heard is too old.
         (600, PERIOD + 2, [7, PERIOD + 2, 600, 600, 2, 2, 1, 0]),
         (600, PERIOD - 1, [7, PERIOD - 1, 600, 600, 2, 2, 1, 0]),
@@ -137,32 +137,35 @@ fn the_last_bit_of_theta_says_whether_the_job_is_astray() {
 }
 
 #[test]
-fn a_job_wins_below_theta_and_others_come_in_the_order_of_their_draws() {
-    let (name, turn) = (7, 1000);
-    let draw = beat_draw(name, turn);
-    let rank =
-        |theta, lead_ns, won: &mut bool| beat_rank(&BEATS, &Job { theta, ..beat_job(name, 1, 0) }, turn, lead_ns, won);
-    let after = |theta: u32| (u64::from(draw) << 16) / u64::from(theta) + 1;
-    let bound = (u64::from(BEAT_LEAD_TURNS) * (S + 1)) as i64;
-    for (theta, lead_ns, wins) in [
-        (draw + 1, 0, true),
-        (draw, 0, false),
-        (1, 0, false),
-        (draw + 1, bound - 1, true),
-        (draw + 1, bound, false),
-        (draw + 1, u64::from(BEAT_LEAD_TURNS) as i64 * S as i64, true),
-        (draw + 1, i64::MIN, true),
-        (draw + 1, i64::MAX, false),
+fn a_job_wins_what_it_draws_unless_it_is_far_ahead_or_astray_or_comes_too_late() {
+    let theta = BEAT_ONE / 4;
+    let drawn = (1000..).find(|&turn| beat_draws(7, turn, theta)).unwrap();
+    let other = (1000..).find(|&turn| !beat_draws(7, turn, theta)).unwrap();
+    let job = Job { theta, ..beat_job(7, 1, 0) };
+    let most = i64::from(BEAT_LEAD_TURNS) * S as i64;
+    // The lead is divided by the number of turns, so the bound is met up to that many ns beyond it.
+    let beyond = i64::from(BEAT_LEAD_TURNS);
+    for (turn, lead_ns, won, wins) in [
+        (drawn, 0, false, true),
+        (other, 0, false, false),
+        (drawn, most + beyond - 1, false, true),
+        (drawn, most + beyond, false, false),
+        (drawn, 1, false, true),
+        (drawn, i64::MIN, false, true),
+        (drawn, i64::MAX, false, false),
+        (drawn, 0, true, false),
     ] {
-        let mut won = false;
-        let got = rank(theta, lead_ns, &mut won);
-        assert_eq!((got, won), (if wins { 0 } else { after(theta) }, wins), "{theta}, {lead_ns}");
+        assert_eq!(beat_wins(&BEATS, &job, turn, lead_ns, won), wins, "{turn}, {lead_ns}, {won}");
     }
-    assert_eq!(rank(0, 0, &mut false), after(1), "a theta of 0 counts as the least one");
-    let mut won = true;
-    assert_eq!((rank(BEAT_ONE, 0, &mut won), won), (after(BEAT_ONE), true), "one before it has won");
-    let astray = Job { astray: 1, ..beat_job(name, 1, 0) };
-    assert_eq!((beat_rank(&BEATS, &astray, turn, 0, &mut false)), BEAT_REST_RANK);
+    assert!(!beat_wins(&BEATS, &Job { astray: 1, ..job }, drawn, 0, false));
+}
+
+#[test]
+fn all_turns_are_drawn_with_a_chance_of_1_and_none_with_a_chance_of_0() {
+    for turn in (0..1000).chain(u64::MAX - 1000..=u64::MAX) {
+        assert!(beat_draws(7, turn, BEAT_ONE), "{turn}");
+        assert!(!beat_draws(7, turn, 0), "{turn}");
+    }
 }
 
 #[test]

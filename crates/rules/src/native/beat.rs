@@ -14,13 +14,10 @@ pub const NEW_BEAT_CLOCK: Clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 0 };
 pub const NO_NEWS: News = News { tai_ns: 0, theta: 0, sizes: 0 };
 /// Of a CPU that no job holds.
 pub const NEW_BEAT_HOLD: Hold = Hold { name: 0, until_ns: 0 };
-/// The rank of tasks that do not communicate, and of all in a turn that no job has won.
-pub const BEAT_REST_RANK: u64 = intf::BEAT_REST_RANK as u64;
-
-/// The draw of the job `name` in `turn`: any number of 32 bits.
-pub fn beat_draw(name: u64, turn: u64) -> u32 {
+/// Whether `turn` is drawn for the job `name`, whose chance is `theta`.
+pub fn beat_draws(name: u64, turn: u64, theta: u32) -> bool {
     // SAFETY: a pure function of numbers.
-    unsafe { intf::beat_draw(name, turn) }
+    unsafe { intf::beat_draws(name, turn, theta) != 0 }
 }
 
 /// The chance of a job of this weight where those after it have weights that sum up to `after`.
@@ -100,13 +97,10 @@ pub fn beat_gather(all: &mut News, policy: &Policy, news: &News, clock_ns: u64) 
     unsafe { intf::beat_gather(all, policy, news, clock_ns) }
 }
 
-/// How early the job goes in `turn`, 0 being the first, `won` being kept up to date; see `policies/beat.h`.
-pub fn beat_rank(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: &mut bool) -> u64 {
-    let mut has_won = u32::from(*won);
-    // SAFETY: changes its last argument and reads the others.
-    let rank = unsafe { intf::beat_rank(policy, job, turn, lead_ns, &mut has_won) };
-    *won = has_won != 0;
-    rank
+/// Whether the job wins `turn`, if a job before it has `won` or not.
+pub fn beat_wins(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: bool) -> bool {
+    // SAFETY: only reads what is borrowed here.
+    unsafe { intf::beat_wins(policy, job, turn, lead_ns, won.into()) != 0 }
 }
 
 /// By how much a task is ahead of its share that was by `ahead_ns`, and has used `cpu_ns` while it was due `fair_ns`.
@@ -153,10 +147,10 @@ pub fn beat_follows(
     unsafe { intf::beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns) != 0 }
 }
 
-/// The rank of a job, behind the one that holds the CPU at `now_ns`.
-pub fn beat_rank_held(hold: &Hold, name: u64, rank: u64, now_ns: u64) -> u64 {
+/// Whether the job `name` goes first at `now_ns` because it holds the CPU (1), or waits for one that does (-1).
+pub fn beat_held(hold: &Hold, name: u64, now_ns: u64) -> i32 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { intf::beat_rank_held(hold, name, rank, now_ns) }
+    unsafe { intf::beat_held(hold, name, now_ns) }
 }
 
 /// What the clock of a CPU shows at this TAI.

@@ -4,7 +4,7 @@
 //! Each CPU draws for itself: the jobs that have tasks on it take part, with the weight of these. What a message says
 //! goes to the CPU of its receiver.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 use super::beat::{Beat, is_beat};
 use super::dispatch::Leaves;
@@ -112,7 +112,6 @@ impl Shared<'_> {
         }
         let mut order: Vec<usize> = (0..jobs as usize).filter(|&job| weights[job] > 0).collect();
         order.sort_by(|&a, &b| self.beat_order(&beat.jobs[a], &beat.jobs[b]));
-        let mut won = false;
         beat.winner = None;
         for job in order {
             after -= weights[job];
@@ -122,7 +121,7 @@ impl Shared<'_> {
             if !self.has(Piece::Share) {
                 it.theta = here;
             }
-            if native::beat_rank(policy, it, turn, leads[job], &mut won) == 0 {
+            if native::beat_wins(policy, it, turn, leads[job], beat.winner.is_some()) {
                 beat.winner = Some(job);
             }
         }
@@ -141,15 +140,14 @@ impl Shared<'_> {
         task.ahead_ns.saturating_sub_unsigned(native::account_share(cpu.shares.ns - task.share_seen, EFFECTIVE))
     }
 
-    /// How early `slot` is in this turn: 0 if it goes first, and alike for all others.
-    fn beat_rank(&self, on: usize, slot: u32, now_ns: u64) -> u64 {
-        let job = self.setup.who_is(self.node_of(on), slot).0 as usize;
-        let has_won = self.cpus[on].beat.winner == Some(job);
-        let leads = has_won && native::beat_may_lead(self.policy(on), self.surplus_ns(on, slot));
-        let beat = &self.cpus[on].beat;
+    /// How early `slot` is in this turn: before others (above 0), among them, or after a job that holds the CPU.
+    fn beat_rank(&self, on: usize, slot: u32, now_ns: u64) -> i32 {
+        let (beat, job) = (&self.cpus[on].beat, self.setup.who_is(self.node_of(on), slot).0 as usize);
         // No job has the name of one that competes.
-        let name = beat.jobs.get(job).map_or(0, |job| job.name);
-        native::beat_rank_held(&beat.hold, name, if leads { 0 } else { native::BEAT_REST_RANK }, now_ns)
+        let held = native::beat_held(&beat.hold, beat.jobs.get(job).map_or(0, |job| job.name), now_ns);
+        let has_won = beat.winner == Some(job);
+        let leads = has_won && native::beat_may_lead(self.policy(on), self.surplus_ns(on, slot));
+        2 * held + i32::from(leads)
     }
 
     /// Puts first, for the rest of this turn, the first in the fair order that is not parked; with `leads` only a task
@@ -163,10 +161,10 @@ impl Shared<'_> {
         let rest_ns = self.beat_rest_ns(on, now_ns);
         let queue = self.cpus[on].node.local.queue().iter().copied();
         let waits = queue.filter(|&slot| self.tasks[self.place_of(on, slot)].park != Park::Parked);
-        let ranks = waits.map(|slot| (self.beat_rank(on, slot, now_ns), slot));
+        let ranks = waits.map(|slot| (Reverse(self.beat_rank(on, slot, now_ns)), slot));
         // Of equals the first in the fair order.
         match ranks.min_by_key(|&(rank, _)| rank) {
-            Some((rank, slot)) if !leads || rank < native::BEAT_REST_RANK => {
+            Some((Reverse(rank), slot)) if !leads || rank > 0 => {
                 self.cpus[on].node.local.boost(slot, Some(rest_ns));
                 true
             }
@@ -186,7 +184,7 @@ impl Shared<'_> {
         }
         Self::advance_shares(&mut self.cpus[on], now_ns);
         let (rank, of_other) = (self.beat_rank(on, slot, now_ns), self.beat_rank(on, other, now_ns));
-        (rank != of_other).then_some(rank < of_other)
+        (rank != of_other).then_some(rank > of_other)
     }
 
     /// Whether `slot` takes the CPU from `other` because its job is astray.
