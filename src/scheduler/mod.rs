@@ -176,6 +176,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them,
     /// once they are gone.
     fn attach(session: &'s mut Session, inbox: &'s mut Inbox, owner: &Owner, storage: &'a mut Storage) -> Result<Self> {
+        owner.set_loading(true);
         let skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
         let mut scheduler = Scheduler {
             struct_ops: None,

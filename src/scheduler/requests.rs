@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 
@@ -15,11 +15,19 @@ use crate::snapshot::Snapshot;
 use crate::trace::tap::{Client, Opened};
 use cosched_rules::policy::{PolicyChange, PolicyView};
 
-/// How long to wait for an answer. Loading the scheduler again, when the kernel asks for it, takes a second
-/// or two, and requests wait meanwhile.
+/// How long to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long if hooks may have to be attached first, which takes so long on a busy machine that is emulated.
 const POLICY_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long until a client looks whether the scheduler is being loaded by now.
+const GLANCE: Duration = Duration::from_millis(100);
+
+const LOADING: &str = "the scheduler is being loaded (try again in a few seconds)";
+const ENDING: &str = "the scheduler is ending";
+
+/// What was asked for, or one line that says why not.
+type Answer<T> = Result<T, String>;
 
 /// A question, and where the answer goes. An answer that nobody waits for any more is dropped.
 pub enum Request {
@@ -43,7 +51,7 @@ pub enum Request {
 #[derive(Clone, Debug)]
 pub struct Owner {
     requests: Sender<Request>,
-    /// It is being loaded for the first time, and there is nothing to tell of yet.
+    /// It is being loaded. That takes many seconds on a slow machine, and there is nothing to tell of meanwhile.
     loading: Arc<AtomicBool>,
 }
 
@@ -89,7 +97,6 @@ impl Owner {
     }
 
     /// While it is set, [`Owner::snapshot`] says at once that the scheduler is being loaded, and does not wait for it.
-    /// Only for the first load: later there is something to wait for.
     pub fn set_loading(&self, loading: bool) {
         self.loading.store(loading, Ordering::Relaxed);
     }
@@ -97,12 +104,20 @@ impl Owner {
     /// One moment of the scheduler.
     ///
     /// # Errors
-    /// If the scheduler is being loaded for the first time, ends, or does not answer in time.
+    /// If the scheduler is being loaded, ends, or does not answer in time.
     pub fn snapshot(&self) -> Result<Snapshot> {
         if self.loading.load(Ordering::Relaxed) {
-            bail!("the scheduler is being loaded (try again in a few seconds)");
+            bail!(LOADING);
         }
-        self.ask(PATIENCE, Request::Snapshot)
+        let (receiver, asked) = (self.send(Request::Snapshot)?, Instant::now());
+        while !self.loading.load(Ordering::Relaxed) {
+            // The kernel may ask for another load before there is an answer.
+            match receiver.recv_timeout(GLANCE) {
+                Err(RecvTimeoutError::Timeout) if asked.elapsed() < PATIENCE => {}
+                answer => return received(answer, PATIENCE),
+            }
+        }
+        bail!(LOADING);
     }
 
     /// Changes the policy and returns the one that is in force.
@@ -159,23 +174,28 @@ impl Owner {
         let _ = self.requests.send(Request::Stop);
     }
 
-    fn ask<T>(&self, patience: Duration, request: impl FnOnce(Sender<Result<T, String>>) -> Request) -> Result<T> {
+    fn ask<T>(&self, patience: Duration, request: impl FnOnce(Sender<Answer<T>>) -> Request) -> Result<T> {
+        received(self.send(request)?.recv_timeout(patience), patience)
+    }
+
+    fn send<T>(&self, request: impl FnOnce(Sender<Answer<T>>) -> Request) -> Result<Receiver<Answer<T>>> {
         let (sender, receiver) = channel();
-        self.requests.send(request(sender)).map_err(|_| anyhow!("the scheduler is ending"))?;
-        match receiver.recv_timeout(patience) {
-            Ok(answer) => answer.map_err(|e| anyhow!(e)),
-            Err(RecvTimeoutError::Disconnected) => Err(anyhow!("the scheduler is ending")),
-            Err(RecvTimeoutError::Timeout) => {
-                Err(anyhow!("the scheduler has not answered for {} s", patience.as_secs()))
-            }
-        }
+        self.requests.send(request(sender)).map_err(|_| anyhow!(ENDING))?;
+        Ok(receiver)
+    }
+}
+
+/// What has come within `patience`.
+fn received<T>(answer: Result<Answer<T>, RecvTimeoutError>, patience: Duration) -> Result<T> {
+    match answer {
+        Ok(answer) => answer.map_err(|e| anyhow!(e)),
+        Err(RecvTimeoutError::Disconnected) => Err(anyhow!(ENDING)),
+        Err(RecvTimeoutError::Timeout) => Err(anyhow!("the scheduler has not answered for {} s", patience.as_secs())),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     /// How long nobody needs to wait.
@@ -209,12 +229,20 @@ mod tests {
     }
 
     #[test]
-    fn a_first_load_is_said_at_once() {
-        let (owner, _requests) = Owner::new();
-        owner.set_loading(true);
+    fn a_load_is_said_within_a_second_whether_it_has_begun_or_begins_now() {
+        let (owner, requests) = Owner::new();
+        let loads = owner.clone();
         let began = Instant::now();
-        let error = owner.snapshot().unwrap_err().to_string();
-        assert!(error.contains("being loaded") && error.contains("try again"), "{error}");
+        let loading = std::thread::spawn(move || {
+            let asked = requests.recv();
+            loads.set_loading(true);
+            (requests, asked)
+        });
+        for _ in 0..2 {
+            let error = owner.snapshot().unwrap_err().to_string();
+            assert!(error.contains("being loaded") && error.contains("try again"), "{error}");
+        }
         assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        assert!(matches!(loading.join().unwrap().1, Ok(Request::Snapshot(_))));
     }
 }

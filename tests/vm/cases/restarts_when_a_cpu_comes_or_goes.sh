@@ -1,6 +1,6 @@
 #!/bin/bash
 # When a CPU comes or goes the kernel asks for the scheduler to be loaded again. The
-# loader does so, with the policy that was in force, and counts on where it was.
+# loader does so, with the policy that was in force, and counts on where it was. Meanwhile it answers within a second.
 . "$(dirname -- "$0")/../case.sh"
 
 online=/sys/devices/system/cpu/cpu1/online
@@ -10,18 +10,36 @@ wakers=()
 misled() { scx_cosched status --json | jq .kernel_events.select_cpu_fallback; }
 restarted() { (( $(restarts) > before )) && runs; }
 
+# ask: asks again and again, and keeps the longest time that an answer took, in us
+ask() {
+	local asked took longest=0
+	while sleep 0.1; do
+		asked=${EPOCHREALTIME/./}
+		scx_cosched status >/dev/null 2>&1 || true
+		took=$((${EPOCHREALTIME/./} - asked))
+		(( took <= longest )) || { longest=$took; echo "$longest" >"$tmp/longest"; }
+	done
+}
+
 # change ONLINE: CPU 1 goes (0) or comes (1)
 change() {
 	before=$(restarts)
 	switches=$(counter context_switches)
 	echo "$1" >$online
+	echo 0 >"$tmp/longest"
+	ask &
+	asker=$!
 	# To load it takes 18 s of CPU time in virtual time, and the hog wants the same CPU.
 	eventually 120 restarted || fail "it was not loaded again: $(state)"
+	kill "$asker"
+	wait "$asker" 2>/dev/null || true
+	longest=$(<"$tmp/longest")
+	(( longest < 1000000 )) || fail "an answer took $longest us while it was loaded again"
 	# The socket is there before the scheduler answers.
 	eventually 10 scx_cosched status --json >/dev/null
 	is "$(scx_cosched policy show --json | jq -r .name)" dcs+h_ms=-20 "the policy is"
 	(( $(counter context_switches) >= switches )) || fail "context switches fell below $switches"
-	echo "CPU 1 is at $1: loaded again, policy and counters kept"
+	echo "CPU 1 is at $1: loaded again, policy and counters kept, an answer took up to $longest us"
 }
 
 start
