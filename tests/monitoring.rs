@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Claim: the rules for Prometheus do what their tests say, and name only metrics that the program has; so does the
-//! dashboard for Grafana, whose panels do not overlap.
+//! dashboard for Grafana, whose panels do not overlap and are all in its picture.
 
 mod common;
 
@@ -11,6 +11,7 @@ use std::process::Command;
 
 use common::snapshot;
 use cosched_rules::presets;
+use roxmltree::Document;
 use scx_cosched::metrics;
 use serde_json::Value;
 
@@ -120,6 +121,19 @@ fn panels_have_places_of_their_own() {
             assert!(taken.insert((place("x") + x, place("y") + y)), "{panel} overlaps another");
         }
     }
+}
+
+#[test]
+fn the_picture_shows_every_panel_and_is_small() {
+    let picture = fs::read_to_string("docs/dashboard.svg").unwrap();
+    let document = Document::parse(&picture).unwrap();
+    let texts = document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
+    let words: BTreeSet<&str> = texts.filter_map(|node| Some(node.text()?.trim().trim_start_matches("▾ "))).collect();
+    for panel in dashboard()["panels"].as_array().unwrap() {
+        let title = panel["title"].as_str().unwrap();
+        assert!(words.contains(title), "'{title}' is not in the picture: run tests/vm/picture-dashboard");
+    }
+    assert!(picture.len() < 200_000, "{} bytes", picture.len());
 }
 
 fn dashboard() -> Value {

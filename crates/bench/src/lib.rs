@@ -29,6 +29,7 @@ mod machine;
 mod mix;
 mod pattern;
 mod peer;
+pub mod picture;
 mod plan;
 mod policies;
 mod progress;

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Pictures: a bar for each scheduler with its spread, and the histograms of round trips.
 
-use anyhow::{Result, anyhow};
-use plotters::coord::Shift;
-use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::element::{Circle, PathElement, Rectangle, Text};
-use plotters::prelude::SVGBackend;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{BLACK, Color, IntoFont, IntoTextStyle, RGBColor, ShapeStyle};
+use anyhow::Result;
+use cosched_sim::paper::plot::COLOURS;
+use plotters::element::{Circle, PathElement, Rectangle};
+use plotters::style::text_anchor::HPos;
+use plotters::style::{BLACK, Color, RGBColor, ShapeStyle};
 
 use super::read::{Group, Row};
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+use crate::picture::{Area, Drawn, picture};
 
 /// In pixels: of a picture, of the names in front of it, and of the figures behind it.
 const WIDTH: i32 = 900;
@@ -22,14 +19,14 @@ const BAR: i32 = 24;
 const HISTOGRAM: i32 = 52;
 /// Below the rows, for the axis.
 const AXIS: i32 = 24;
-/// Colours that the colour-blind can tell apart (Okabe and Ito 2008).
-const OURS: RGBColor = RGBColor(86, 180, 233);
-const KERNEL: RGBColor = RGBColor(230, 159, 0);
+/// Sky blue and orange.
+const OURS: RGBColor = COLOURS[5];
+const KERNEL: RGBColor = COLOURS[4];
 
 /// A bar for each row of `group`: the median. The thin line is the range, the thick one the quartiles, a circle a run.
 pub fn bars(group: &Group) -> Result<String> {
     let height = BAR * group.rows.len() as i32 + AXIS;
-    picture(height, |area| {
+    picture((WIDTH as u32, height as u32), |area| {
         let most = group.rows.iter().map(|row| row.rate.max).fold(f64::MIN_POSITIVE, f64::max);
         let x = |value: f64| NAMES + (value / most * f64::from(WIDTH - NAMES - BEHIND)) as i32;
         for (place, row) in (0..).zip(&group.rows) {
@@ -62,7 +59,7 @@ pub fn histograms(group: &Group) -> Result<Option<String>> {
     let Some(buckets) = rows.iter().map(used).max() else { return Ok(None) };
     let wide = (WIDTH - NAMES - BEHIND) / buckets as i32;
     let height = HISTOGRAM * rows.len() as i32 + AXIS;
-    let drawn = picture(height, |area| {
+    let drawn = picture((WIDTH as u32, height as u32), |area| {
         for (place, row) in (0..).zip(&rows) {
             let floor = HISTOGRAM * (place + 1) - 2;
             text(area, &row.scheduler, (NAMES - 8, floor - HISTOGRAM / 2), HPos::Right)?;
@@ -108,17 +105,6 @@ fn colour(row: &Row) -> RGBColor {
     if row.scheduler.starts_with("eevdf") { KERNEL } else { OURS }
 }
 
-fn text(area: &Area, text: &str, at: (i32, i32), anchor: HPos) -> Drawn {
-    let style = ("sans-serif", 14).into_font().into_text_style(area).pos(Pos::new(anchor, VPos::Center));
-    area.draw(&Text::new(text.to_string(), at, style))
-}
-
-type Drawn = Result<(), plotters::drawing::DrawingAreaErrorKind<std::io::Error>>;
-
-fn picture(height: i32, draw: impl FnOnce(&Area) -> Drawn) -> Result<String> {
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (WIDTH as u32, height as u32)).into_drawing_area();
-    draw(&area).and_then(|()| area.present()).map_err(|error| anyhow!("a picture cannot be drawn: {error}"))?;
-    drop(area);
-    Ok(svg)
+fn text(area: &Area, words: &str, at: (i32, i32), anchor: HPos) -> Drawn {
+    crate::picture::text(area, words, ("sans-serif", 14), at, anchor)
 }

@@ -9,7 +9,7 @@ pub mod dusseau_tables;
 pub mod figure;
 pub mod markdown;
 mod page;
-mod plot;
+pub mod plot;
 mod raster;
 mod thesis;
 mod zhang;

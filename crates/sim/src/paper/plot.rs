@@ -25,7 +25,7 @@ const WIDTHS: [u32; 3] = [960, 1200, 1500];
 /// What the key takes above bars, as a share of the whole bars.
 const KEY: f64 = 0.3;
 /// Eight colours that the colour-blind can tell apart (Okabe and Ito 2008).
-const COLOURS: [RGBColor; 8] = [
+pub const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
