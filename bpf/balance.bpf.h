@@ -6,6 +6,17 @@
 #ifndef COSCHED_BALANCE_BPF_H
 #define COSCHED_BALANCE_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "gang.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "limits.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "../policies/balance.h"
+#include "../policies/fair.h"
+
 enum {
 	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* on average: else the same CPU would come first for ever */
 	BALANCE_QUEUES		= 4,	/* that one look goes through: tasks that may not move take time too */

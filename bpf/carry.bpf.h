@@ -12,7 +12,17 @@
 #ifndef COSCHED_CARRY_BPF_H
 #define COSCHED_CARRY_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
 #include "wire_notes.bpf.h"
+#include "../policies/beat.h"
+#include "../policies/gate_epochs.h"
+#include "../policies/policy.h"
+#include "../policies/spin_adaptive.h"
+#include "../policies/wire.h"
 
 #define AF_UNIX		1
 #define EPOCH_UNKNOWN	(~0ULL)

@@ -15,6 +15,11 @@
 #ifndef COSCHED_COMPLETIONS_BPF_H
 #define COSCHED_COMPLETIONS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
+
 /*
  * Kernel objects have even addresses, so this tells a queue's address from a socket's. It is added to the address,
  * since the verifier lets no bit of a pointer be set.

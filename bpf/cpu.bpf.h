@@ -6,6 +6,11 @@
 #ifndef COSCHED_CPU_BPF_H
 #define COSCHED_CPU_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include "intf.h"
+#include "../policies/account.h"
+
 #define CPU_BOX 16	/* a power of two */
 
 struct cpu_ctx {

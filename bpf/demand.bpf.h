@@ -20,6 +20,27 @@
 #ifndef COSCHED_DEMAND_BPF_H
 #define COSCHED_DEMAND_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "gang.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "limits.bpf.h"
+#include "park.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "trace.bpf.h"
+#include "../policies/account.h"
+#include "../policies/beat.h"
+#include "../policies/fair.h"
+#include "../policies/gate.h"
+#include "../policies/phase.h"
+#include "../policies/policy.h"
+#include "../policies/window.h"
+
 /*
  * For how long a boost that the gate has granted lasts, in ns of CPU time. Under beat it lasts until the turn ends, as
  * the slice of its sender does. The gates of two nodes would give different times, and one task would wait for the

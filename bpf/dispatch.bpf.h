@@ -15,6 +15,26 @@
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
 
+#include <scx/common.bpf.h>
+#include "aside.bpf.h"
+#include "balance.bpf.h"
+#include "beat.bpf.h"
+#include "cpu.bpf.h"
+#include "demand.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "gang.bpf.h"
+#include "intf.h"
+#include "limits.bpf.h"
+#include "park.bpf.h"
+#include "polls.bpf.h"
+#include "pulse.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "switch.bpf.h"
+#include "trace.bpf.h"
+#include "../policies/phase.h"
+
 /* Lets @prev, which stands at @key, go on for @slice_ns. Inline: a function of BPF takes five arguments at most. */
 static __always_inline void let_go_on(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,
 				      u64 slice_ns, u64 key, u64 now)

@@ -16,6 +16,15 @@
 #ifndef COSCHED_FAIR_BPF_H
 #define COSCHED_FAIR_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "groups.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "units.h"
+#include "../policies/fair.h"
+#include "../policies/policy.h"
+
 #define REFRESH_NS	NSEC_PER_MSEC	/* how often the last in a queue is looked at, at most */
 
 /*

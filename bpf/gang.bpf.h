@@ -9,6 +9,20 @@
 #ifndef COSCHED_GANG_BPF_H
 #define COSCHED_GANG_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "fair.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "limits.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "trace.bpf.h"
+#include "beat.bpf.h"
+#include "../policies/beat.h"
+#include "../policies/gang.h"
+#include "../policies/policy.h"
+
 static bool is_gang(void)
 {
 	return current_policy()->arrival == COSCHED_ARRIVAL_GANG;

@@ -17,6 +17,12 @@
 #ifndef COSCHED_GROUPS_BPF_H
 #define COSCHED_GROUPS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "intf.h"
+#include "state.bpf.h"
+#include "../policies/fair.h"
+#include "../policies/limit.h"
+
 enum {
 	MAX_DEPTH	= 32,			/* of cgroups in each other */
 	ROOT_GROUP	= 0,

@@ -16,6 +16,14 @@
 #ifndef COSCHED_LIMITS_BPF_H
 #define COSCHED_LIMITS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
+#include "../policies/limit.h"
+
 struct pool {
 	struct bpf_spin_lock lock;
 	struct cosched_limit limit;

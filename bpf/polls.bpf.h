@@ -30,6 +30,14 @@
 #ifndef COSCHED_POLLS_BPF_H
 #define COSCHED_POLLS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "endpoints.bpf.h"
+#include "hints.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
+
 #define S_IFMT		00170000
 #define S_IFSOCK	0140000
 #define NO_CALL		(~0U)

@@ -19,7 +19,15 @@
 #ifndef COSCHED_STATE_BPF_H
 #define COSCHED_STATE_BPF_H
 
+#include <scx/common.bpf.h>
 #include "cpu.bpf.h"
+#include "intf.h"
+#include "units.h"
+#include "../policies/beat.h"
+#include "../policies/fair.h"
+#include "../policies/gang.h"
+#include "../policies/policy.h"
+#include "../policies/window.h"
 
 /* Set by the loader before the scheduler starts. */
 const volatile u32 nr_cpu_ids = 1;
@@ -224,6 +232,9 @@ static struct task_ctx *task_ctx_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
 }
+
+/* Weak, so that the scheduler also runs where the kernel's configuration cannot be read. */
+extern unsigned CONFIG_HZ __kconfig __weak;
 
 static u64 tick_ns(void)
 {
