@@ -33,6 +33,7 @@
 #include "wire_epoch.bpf.h"
 #include "wire_notes.bpf.h"
 #include "wire_packet.bpf.h"
+#include "../policies/surplus.h"
 #include "../policies/wire.h"
 
 #define TC_ACT_UNSPEC		(-1)

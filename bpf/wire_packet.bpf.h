@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 #include "wire_notes.bpf.h"
+#include "../policies/surplus.h"
 #include "../policies/wire.h"
 
 #define ETH_P_IP		0x0800
