@@ -10,7 +10,7 @@ pub mod limits;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::gang;
@@ -149,12 +149,24 @@ pub struct Flags(Entries);
 
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
-        command.args(rows().map(Row::arg))
+        command.args(rows().map(flag))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
     }
+}
+
+/// The flag of `row`, whose help says what holds without it, unless the row says so in its own words.
+fn flag(row: &'static Row) -> Arg {
+    let arg = row.arg();
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    if matches!(row.kind, Kind::Switch) || help.contains("[default: ") {
+        return arg;
+    }
+    let is_choice = choices::ROWS.iter().any(|choice| choice.key == row.key);
+    let default = if is_choice { presets::default_of(row.key) } else { "none".into() };
+    arg.help(format!("{help} [default: {default}]"))
 }
 
 impl FromArgMatches for Flags {
