@@ -135,3 +135,27 @@ fn the_architecture_names_every_file_and_none_else() {
     }
     assert!(named.iter().any(|name| name == "src/main.rs"), "{named:?}");
 }
+
+#[test]
+fn the_way_of_a_flag_to_the_gate_is_there_and_short() {
+    let page = read("docs/architecture.md");
+    let section = page.split("\n## ").find(|part| part.starts_with("From a flag to the gate")).expect("a section");
+    // Of each table its rows: file and function.
+    let row = |line: &str| -> Option<(String, String)> {
+        let cells: Vec<&str> = line.strip_prefix("| `")?.split(" | ").collect();
+        Some((cells[0].trim_end_matches('`').into(), cells[1].trim_matches('`').trim_end_matches("()").into()))
+    };
+    let tables: Vec<Vec<_>> = section.split("\n\n").map(|part| part.lines().filter_map(row).collect()).collect();
+    let tables: Vec<_> = tables.into_iter().filter(|table| !table.is_empty()).collect();
+    assert_eq!(tables.len(), 2, "{tables:?}");
+    assert!((6..=8).contains(&tables[0].len()), "it goes through {} files", tables[0].len());
+    for (file, function) in tables.concat() {
+        let begins = |line: &str| match file.ends_with(".rs") {
+            true => line.contains(&format!("fn {function}")),
+            false => line.starts_with(char::is_alphabetic) || line.starts_with('_'),
+        };
+        let named = [format!("{function}("), format!("{function}<")];
+        let is_there = read(&file).lines().any(|line| begins(line) && named.iter().any(|name| line.contains(name)));
+        assert!(is_there, "{file} has no {function}()");
+    }
+}
