@@ -147,7 +147,8 @@ __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 	struct cosched_wire_note *note = NULL;
 	bool is_known;
 
-	is_known = sk->sk_protocol == IPPROTO_UDP ? flow_of_datagram(&flow, sk) : flow_of_connection(&flow, &sk->__sk_common);
+	is_known = sk->sk_protocol == IPPROTO_UDP ? flow_of_datagram(&flow, sk) :
+						    flow_of_connection(&flow, &sk->__sk_common);
 	if (sk->__sk_common.skc_family == AF_UNIX || (is_known && wire_is_own(&flow))) {
 		carry_own(tctx);
 		return 0;

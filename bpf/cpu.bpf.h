@@ -59,7 +59,7 @@ struct cpu_ctx {
 	u64 turn;		/* that was drawn last */
 	u64 turn_job;		/* that has won it; 0: none */
 	u64 clock_ahead_ns;	/* of the clock of turns, before TAI */
-	u32 curr_theta;		/* what messages of the running task tell of its job */
+	u32 curr_theta;		/* what messages of the running task tell of its job (policies/beat.h) */
 	u32 curr_sizes;		/* 0: nothing */
 	u32 curr_job;		/* which it is: cosched_wire_job() */
 

@@ -145,9 +145,9 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * A boost is due on @cpu: the running task makes way for it, now or when its moment is over. Without that moment the
- * next message would cut short a task that has just woken and taken the CPU from the receiver. That task would then
- * wait until the boost ends.
+ * A boost is due on @cpu: the running task makes way for it, now or when its moment is over (is_in_moment()). Without
+ * that moment the next message would cut short a task that has just woken and taken the CPU from the receiver. That
+ * task would then wait until the boost ends.
  */
 static void make_way(struct cpu_ctx *cctx, s32 cpu)
 {

@@ -2,7 +2,7 @@
 /*
  * What a CPU runs next, in this order:
  *
- *	1. a kernel thread, or a task in its moment, that was asked to leave meanwhile
+ *	1. a kernel thread, or a task in its moment (is_in_moment()), that was asked to leave meanwhile
  *	2. a task that is to go ahead of boosts (enqueue_fair())
  *	3. a task of the row or job that has its turn
  *	4. a boosted task

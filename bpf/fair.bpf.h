@@ -206,7 +206,7 @@ static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 
 /*
  * Starts a slice of what is due to @tctx, which has just been measured by note_standing(). Under beat the turn ends it,
- * before the slice would end at a tick. A global function, as above.
+ * before the slice would end at a tick. A global function: see sum_presence() (groups.bpf.h).
  */
 __noinline u64 begin_whole_slice(struct task_ctx *tctx __arg_nonnull)
 {

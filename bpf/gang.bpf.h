@@ -94,7 +94,7 @@ __noinline bool takes_cpu(struct task_struct *p __arg_trusted, struct task_ctx *
 
 /*
  * Tasks that waited elsewhere when the policy became this one go to the queue in which rows are looked for. A global
- * function, as above.
+ * function: see sum_presence() (groups.bpf.h).
  */
 __noinline int gather(u64 queue, s32 cpu)
 {
@@ -114,7 +114,7 @@ __noinline int gather(u64 queue, s32 cpu)
 
 /*
  * Takes the first task of the row that has its turn on @cpu. With @goes_on the running task is of this row as well, and
- * stands at @key: then the task has to come before it. A global function, as above.
+ * stands at @key: then the task has to come before it. A global function: see sum_presence() (groups.bpf.h).
  */
 __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 {

@@ -370,7 +370,7 @@ struct newcomer {
 
 /*
  * What a task of @weight in @group would be on @cpu, if it came there. It comes from another CPU where it waits
- * (@leaves), or from its sleep. Its group counts for more on @cpu then. A global function, as above.
+ * (@leaves), or from its sleep. Its group counts for more on @cpu then. A global function: see sum_presence().
  */
 __noinline int imagine_newcomer(u32 group, u32 weight, s32 cpu, bool leaves, struct newcomer *newcomer __arg_nonnull)
 {

@@ -196,7 +196,7 @@ struct task_ctx {
 	struct cosched_beat_news news;
 	u64 news_ahead_ns;	/* by how much the latest of their clocks was ahead of TAI */
 	u32 news_job;		/* 1 + cosched_wire_job() of it; 0: it has not run since there are turns */
-	u32 astray;		/* a peer of the job has told nothing, though messages have come from there */
+	u32 astray;		/* a peer sends messages without news, so the job draws no turns (policies/beat.h) */
 
 	/* Hints (hints.bpf.h). */
 	u64 hint_page;		/* of its process; 0: it gives none */

@@ -240,9 +240,9 @@ static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_mess
 }
 
 /*
- * Reads @option, of which the longest length is there to be read, into @message. Returns 0 if no node of this cluster
- * wrote it for this flow. That shows by another kind than those of TCP and UDP, another length or MAC, news of no node,
- * or no waits.
+ * Reads @option into @message. As many bytes as the longest option has may be read. Returns 0 if no node of this
+ * cluster wrote it for this flow: its kind is neither that of TCP nor that of UDP, its length or MAC is another one, or
+ * it carries news without a node or waits of 0.
  */
 static inline int cosched_wire_decode(struct cosched_wire_message *message, const u8 *option,
 				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)

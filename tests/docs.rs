@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::docs::{code_of, pages, read};
+use common::docs::{code_of, files_below, pages, read};
 use cosched_sim::paper::markdown::COLUMNS;
 
 const WORDS: usize = 900;
@@ -54,6 +54,35 @@ fn lines_are_not_too_wide() {
             let columns = line.chars().count();
             if columns > COLUMNS {
                 wide.push(format!("{}:{number}: {columns} columns", page.display()));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "lines of more than {COLUMNS} columns:\n{}", wide.join("\n"));
+}
+
+/// The files below `tests` that are scripts of a shell or of Python.
+fn scripts() -> Vec<PathBuf> {
+    let is_script = |path: &PathBuf| {
+        let begins = fs::read(path).unwrap_or_default();
+        ["sh", "py"].iter().any(|end| path.extension().is_some_and(|is| is == *end)) || begins.starts_with(b"#!")
+    };
+    files_below("tests").into_iter().filter(|path| !path.is_symlink() && is_script(path)).collect()
+}
+
+#[test]
+fn the_rules_and_what_scripts_say_of_themselves_are_not_too_wide() {
+    // In a terminal, where a tab goes to the next eighth column.
+    let columns = |line: &str| {
+        line.chars().fold(0, |column, c| if c == '\t' { column / 8 * 8 + 8 } else { column + 1 })
+    };
+    let is_code = |path: &PathBuf| [".h", ".c", ".toml"].iter().any(|end| path.to_str().unwrap().ends_with(end));
+    let code = ["bpf", "policies"].into_iter().flat_map(files_below).filter(is_code);
+    let mut wide = Vec::new();
+    for (path, is_script) in code.map(|path| (path, false)).chain(scripts().into_iter().map(|path| (path, true))) {
+        // Beat's line is still to be wrapped.
+        for (number, line) in (1..).zip(read(&path).lines()).filter(|_| path != Path::new("policies/beat.h")) {
+            if columns(line) > COLUMNS && (!is_script || line.trim_start().starts_with('#')) {
+                wide.push(format!("{}:{number}: {} columns", path.display(), columns(line)));
             }
         }
     }
