@@ -72,9 +72,8 @@ fn scripts() -> Vec<PathBuf> {
 #[test]
 fn the_rules_and_what_scripts_say_of_themselves_are_not_too_wide() {
     // In a terminal, where a tab goes to the next eighth column.
-    let columns = |line: &str| {
-        line.chars().fold(0, |column, c| if c == '\t' { column / 8 * 8 + 8 } else { column + 1 })
-    };
+    let columns =
+        |line: &str| line.chars().fold(0, |column, c| if c == '\t' { column / 8 * 8 + 8 } else { column + 1 });
     let is_code = |path: &PathBuf| [".h", ".c", ".toml"].iter().any(|end| path.to_str().unwrap().ends_with(end));
     let code = ["bpf", "policies"].into_iter().flat_map(files_below).filter(is_code);
     let mut wide = Vec::new();
