@@ -14,6 +14,20 @@
 #ifndef COSCHED_ASIDE_BPF_H
 #define COSCHED_ASIDE_BPF_H
 
+#include <scx/common.bpf.h>
+#include "balance.bpf.h"
+#include "cpu.bpf.h"
+#include "demand.bpf.h"
+#include "fair.bpf.h"
+#include "groups.bpf.h"
+#include "jobs.bpf.h"
+#include "limits.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "../policies/fair.h"
+#include "../policies/limit.h"
+#include "../policies/phase.h"
+
 enum {
 	LIMIT_LOOKS	= 8,
 	WAITED_SHIFT	= 20,	/* a wait of 10 s counts for 10 us of the queue's order */

@@ -6,6 +6,17 @@
 #ifndef COSCHED_BALANCE_BPF_H
 #define COSCHED_BALANCE_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "gang.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "limits.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "../policies/balance.h"
+#include "../policies/fair.h"
+
 enum {
 	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* on average: else the same CPU would come first for ever */
 	BALANCE_QUEUES		= 4,	/* that one look goes through: tasks that may not move take time too */
@@ -155,7 +166,7 @@ static bool may_move(const struct task_struct *p, const struct task_ctx *tctx, c
 /*
  * The pid of the task that is to move, of the first ones in @queue; 0: none. Of the tasks that may move it chooses the
  * task that leaves the loads closest. A task that may run on a few CPUs only can stand behind many like it. Then it is
- * not found. A global function, as above.
+ * not found. A global function: see sum_presence() (groups.bpf.h).
  */
 __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 {
@@ -184,7 +195,7 @@ __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 /*
  * @move->to takes the task of @pid from @queue, if it is still there. An iterator moves any task of its queue, so this
  * takes no walk. It moves no task that was queued after it began. So may_move() has been asked since the task was
- * queued, and the kernel never finds that the task may not move. A global function, as above.
+ * queued, and the kernel never finds that the task may not move. A global function: see sum_presence() (groups.bpf.h).
  */
 __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid)
 {
@@ -205,7 +216,7 @@ __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid
 
 /*
  * @move->to takes the task of @queue that is to move. If another CPU has taken that task meanwhile, the next one will
- * do where loads need not differ. A global function, as above.
+ * do where loads need not differ. A global function: see sum_presence() (groups.bpf.h).
  */
 __noinline int take_from(u64 queue, struct move_plan *move __arg_nonnull)
 {
@@ -222,7 +233,7 @@ __noinline int take_from(u64 queue, struct move_plan *move __arg_nonnull)
 	return 0;
 }
 
-/* @cpu takes a task from a busier CPU, if there is one. A global function, as above. */
+/* @cpu takes a task from a busier CPU, if there is one. A global function: see sum_presence() (groups.bpf.h). */
 __noinline int take_from_busier(s32 cpu)
 {
 	u64 now = scx_bpf_now();

@@ -12,7 +12,17 @@
 #ifndef COSCHED_CARRY_BPF_H
 #define COSCHED_CARRY_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
 #include "wire_notes.bpf.h"
+#include "../policies/beat.h"
+#include "../policies/gate_epochs.h"
+#include "../policies/policy.h"
+#include "../policies/spin_adaptive.h"
+#include "../policies/wire.h"
 
 #define AF_UNIX		1
 #define EPOCH_UNKNOWN	(~0ULL)
@@ -137,7 +147,8 @@ __noinline int carry_message(struct task_ctx *tctx __arg_nonnull, u64 addr)
 	struct cosched_wire_note *note = NULL;
 	bool is_known;
 
-	is_known = sk->sk_protocol == IPPROTO_UDP ? flow_of_datagram(&flow, sk) : flow_of_connection(&flow, &sk->__sk_common);
+	is_known = sk->sk_protocol == IPPROTO_UDP ? flow_of_datagram(&flow, sk) :
+						    flow_of_connection(&flow, &sk->__sk_common);
 	if (sk->__sk_common.skc_family == AF_UNIX || (is_known && wire_is_own(&flow))) {
 		carry_own(tctx);
 		return 0;

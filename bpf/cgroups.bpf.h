@@ -5,6 +5,13 @@
 #ifndef COSCHED_CGROUPS_BPF_H
 #define COSCHED_CGROUPS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "../policies/fair.h"
+
 /*
  * Users may make cgroups within theirs, such as /user.slice/user-1000.slice/user@1000.service. So cgroups further down
  * than OPEN_LEVELS leave a quarter of the places to the others.

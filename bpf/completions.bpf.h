@@ -15,6 +15,11 @@
 #ifndef COSCHED_COMPLETIONS_BPF_H
 #define COSCHED_COMPLETIONS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
+
 /*
  * Kernel objects have even addresses, so this tells a queue's address from a socket's. It is added to the address,
  * since the verifier lets no bit of a pointer be set.
@@ -29,8 +34,8 @@
 
 struct completions {
 	struct endpoint at;
-	u64 level_at;		/* address of the list's head, or of the ring's end that the program moves; 0: unknown */
-	u64 end_at;		/* address of the ring's end that the driver moves; 0: it is a list */
+	u64 level_at;		/* of the list's head, or of the ring's end that the program moves; 0: unknown */
+	u64 end_at;		/* of the ring's end that the driver moves; 0: it is a list */
 	u64 message_at;		/* when a message came last */
 	u32 mask;		/* of places in the ring */
 	u32 message;		/* the place behind the last message */

@@ -18,7 +18,7 @@
 	X(parks,               "Times a task that polled in vain was taken off its CPU, or yielded it") \
 	X(rechecks,            "Times a parked task was let look again without a message")	\
 	X(rows,                "Times a turn of a gang's row, or by beat, ended on a CPU")			\
-	X(turns,               "Turns by beat that a CPU has drawn a job for, or none")		\
+	X(turns,               "Turns by beat for which a CPU has drawn, whether a job has won or none") \
 	X(turns_won,           "Those of them that a job has won on the CPU")			\
 	X(turns_alike,         "Times a job won a turn on two CPUs of this machine")		\
 	X(turns_unlike,        "Times a job won a turn on one of two CPUs, and not on the other")	\
@@ -30,7 +30,7 @@
 	X(steals,              "Tasks that an idle CPU took from the queue of another")		\
 	X(pulls,               "Tasks that a busy CPU took from the queue of a busier one")	\
 	X(endpoints_full,      "Sockets and RDMA queues that could not be tracked for want of memory") \
-	X(boxes_full,          "Boosts and messages that had to wait for a turn: too many came at once for tasks of one CPU")	\
+	X(boxes_full,          "Boosts and messages that waited for a turn: too many came at once for tasks of a CPU") \
 	X(groups_full,         "Cgroups that count as part of their parent for want of a place")	\
 	X(jobs_full,           "Times a job was counted under \"other\" because the job map was full")	\
 	X(epochs_sent,         "Segments and datagrams that took an epoch to another machine")	\
@@ -41,7 +41,7 @@
 	X(prefetches_lost,     "Prefetches that were not sent: the ring was full, or the network refused")	\
 	X(prefetches_heard,    "Prefetches for a task of this machine that were believed")		\
 	X(prefetches_granted,  "Those of them that found it in the queue and that the gate granted")	\
-	X(prefetches_unmapped, "Prefetches that were believed, for a connection where it is not known who receives") \
+	X(prefetches_unmapped, "Prefetches that were believed, for a connection whose receiver is not known") \
 	X(prefetches_refused,  "Prefetches that were not believed")				\
 	X(trace_lost,          "Events that a trace misses because it was not read fast enough")
 

@@ -6,6 +6,11 @@
 #ifndef COSCHED_CPU_BPF_H
 #define COSCHED_CPU_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include "intf.h"
+#include "../policies/account.h"
+
 #define CPU_BOX 16	/* a power of two */
 
 struct cpu_ctx {
@@ -54,7 +59,7 @@ struct cpu_ctx {
 	u64 turn;		/* that was drawn last */
 	u64 turn_job;		/* that has won it; 0: none */
 	u64 clock_ahead_ns;	/* of the clock of turns, before TAI */
-	u32 curr_theta;		/* what messages of the running task tell of its job */
+	u32 curr_theta;		/* what messages of the running task tell of its job (policies/beat.h) */
 	u32 curr_sizes;		/* 0: nothing */
 	u32 curr_job;		/* which it is: cosched_wire_job() */
 

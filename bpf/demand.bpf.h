@@ -20,6 +20,27 @@
 #ifndef COSCHED_DEMAND_BPF_H
 #define COSCHED_DEMAND_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "gang.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "limits.bpf.h"
+#include "park.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "trace.bpf.h"
+#include "../policies/account.h"
+#include "../policies/beat.h"
+#include "../policies/fair.h"
+#include "../policies/gate.h"
+#include "../policies/phase.h"
+#include "../policies/policy.h"
+#include "../policies/window.h"
+
 /*
  * For how long a boost that the gate has granted lasts, in ns of CPU time. Under beat it lasts until the turn ends, as
  * the slice of its sender does. The gates of two nodes would give different times, and one task would wait for the
@@ -124,9 +145,9 @@ static void preempt_for(struct cpu_ctx *cctx, s32 cpu)
 }
 
 /*
- * A boost is due on @cpu: the running task makes way for it, now or when its moment is over. Without that moment the
- * next message would cut short a task that has just woken and taken the CPU from the receiver. That task would then
- * wait until the boost ends.
+ * A boost is due on @cpu: the running task makes way for it, now or when its moment is over (is_in_moment()). Without
+ * that moment the next message would cut short a task that has just woken and taken the CPU from the receiver. That
+ * task would then wait until the boost ends.
  */
 static void make_way(struct cpu_ctx *cctx, s32 cpu)
 {

@@ -2,7 +2,7 @@
 /*
  * What a CPU runs next, in this order:
  *
- *	1. a kernel thread, or a task in its moment, that was asked to leave meanwhile
+ *	1. a kernel thread, or a task in its moment (is_in_moment()), that was asked to leave meanwhile
  *	2. a task that is to go ahead of boosts (enqueue_fair())
  *	3. a task of the row or job that has its turn
  *	4. a boosted task
@@ -14,6 +14,26 @@
  */
 #ifndef COSCHED_DISPATCH_BPF_H
 #define COSCHED_DISPATCH_BPF_H
+
+#include <scx/common.bpf.h>
+#include "aside.bpf.h"
+#include "balance.bpf.h"
+#include "beat.bpf.h"
+#include "cpu.bpf.h"
+#include "demand.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "gang.bpf.h"
+#include "intf.h"
+#include "limits.bpf.h"
+#include "park.bpf.h"
+#include "polls.bpf.h"
+#include "pulse.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "switch.bpf.h"
+#include "trace.bpf.h"
+#include "../policies/phase.h"
 
 /* Lets @prev, which stands at @key, go on for @slice_ns. Inline: a function of BPF takes five arguments at most. */
 static __always_inline void let_go_on(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu,

@@ -7,6 +7,11 @@
 #ifndef COSCHED_ENDPOINTS_BPF_H
 #define COSCHED_ENDPOINTS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "completions.bpf.h"
+#include "hints.bpf.h"
+#include "state.bpf.h"
+
 /*
  * Is there still a socket at @addr? No reference is held, but reads through such a pointer are safe. What they find is
  * believed only if it is a socket that names itself. Nothing at an odd address does (completions.bpf.h).

@@ -6,6 +6,25 @@
 #ifndef COSCHED_ENQUEUE_BPF_H
 #define COSCHED_ENQUEUE_BPF_H
 
+#include <scx/common.bpf.h>
+#include "aside.bpf.h"
+#include "balance.bpf.h"
+#include "cpu.bpf.h"
+#include "demand.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "gang.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "limits.bpf.h"
+#include "park.bpf.h"
+#include "polls.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "../policies/fair.h"
+#include "../policies/phase.h"
+#include "../policies/policy.h"
+
 s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);

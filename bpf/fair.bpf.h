@@ -16,6 +16,15 @@
 #ifndef COSCHED_FAIR_BPF_H
 #define COSCHED_FAIR_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "groups.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "units.h"
+#include "../policies/fair.h"
+#include "../policies/policy.h"
+
 #define REFRESH_NS	NSEC_PER_MSEC	/* how often the last in a queue is looked at, at most */
 
 /*
@@ -197,7 +206,7 @@ static u64 begin_slice(struct task_ctx *tctx, u64 ns)
 
 /*
  * Starts a slice of what is due to @tctx, which has just been measured by note_standing(). Under beat the turn ends it,
- * before the slice would end at a tick. A global function, as above.
+ * before the slice would end at a tick. A global function: see sum_presence() (groups.bpf.h).
  */
 __noinline u64 begin_whole_slice(struct task_ctx *tctx __arg_nonnull)
 {

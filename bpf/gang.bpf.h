@@ -9,6 +9,20 @@
 #ifndef COSCHED_GANG_BPF_H
 #define COSCHED_GANG_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "fair.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "limits.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "trace.bpf.h"
+#include "beat.bpf.h"
+#include "../policies/beat.h"
+#include "../policies/gang.h"
+#include "../policies/policy.h"
+
 static bool is_gang(void)
 {
 	return current_policy()->arrival == COSCHED_ARRIVAL_GANG;
@@ -80,7 +94,7 @@ __noinline bool takes_cpu(struct task_struct *p __arg_trusted, struct task_ctx *
 
 /*
  * Tasks that waited elsewhere when the policy became this one go to the queue in which rows are looked for. A global
- * function, as above.
+ * function: see sum_presence() (groups.bpf.h).
  */
 __noinline int gather(u64 queue, s32 cpu)
 {
@@ -100,7 +114,7 @@ __noinline int gather(u64 queue, s32 cpu)
 
 /*
  * Takes the first task of the row that has its turn on @cpu. With @goes_on the running task is of this row as well, and
- * stands at @key: then the task has to come before it. A global function, as above.
+ * stands at @key: then the task has to come before it. A global function: see sum_presence() (groups.bpf.h).
  */
 __noinline int take_of_row(s32 cpu, bool goes_on, u64 key, u64 now)
 {

@@ -17,6 +17,12 @@
 #ifndef COSCHED_GROUPS_BPF_H
 #define COSCHED_GROUPS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "intf.h"
+#include "state.bpf.h"
+#include "../policies/fair.h"
+#include "../policies/limit.h"
+
 enum {
 	MAX_DEPTH	= 32,			/* of cgroups in each other */
 	ROOT_GROUP	= 0,
@@ -364,7 +370,7 @@ struct newcomer {
 
 /*
  * What a task of @weight in @group would be on @cpu, if it came there. It comes from another CPU where it waits
- * (@leaves), or from its sleep. Its group counts for more on @cpu then. A global function, as above.
+ * (@leaves), or from its sleep. Its group counts for more on @cpu then. A global function: see sum_presence().
  */
 __noinline int imagine_newcomer(u32 group, u32 weight, s32 cpu, bool leaves, struct newcomer *newcomer __arg_nonnull)
 {

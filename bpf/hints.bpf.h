@@ -23,6 +23,11 @@
 #ifndef COSCHED_HINTS_BPF_H
 #define COSCHED_HINTS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "intf.h"
+#include "state.bpf.h"
+#include "../hints/hint.h"
+
 struct hint_page {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -9,6 +9,20 @@
 #ifndef COSCHED_JOBS_BPF_H
 #define COSCHED_JOBS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "fair.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "limits.bpf.h"
+#include "state.bpf.h"
+#include "units.h"
+#include "../policies/account.h"
+#include "../policies/beat.h"
+#include "../policies/fair.h"
+#include "../policies/policy.h"
+#include "../policies/window.h"
+
 #define POST_AFTER_NS (10 * NSEC_PER_MSEC)
 
 struct {

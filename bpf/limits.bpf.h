@@ -16,6 +16,14 @@
 #ifndef COSCHED_LIMITS_BPF_H
 #define COSCHED_LIMITS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
+#include "../policies/limit.h"
+
 struct pool {
 	struct bpf_spin_lock lock;
 	struct cosched_limit limit;
@@ -79,7 +87,10 @@ static __always_inline bool find_limited(struct limited *limited, u32 group, s32
 	return limited->pool;
 }
 
-/* When the limits of @group and above let it run on @cpu; 0: at once. Takes nothing. A global function, as above. */
+/*
+ * When the limits of @group and above let it run on @cpu; 0: at once. Takes nothing. A global function: see
+ * find_limit().
+ */
 __noinline u64 limits_until(u32 group, s32 cpu, u64 now)
 {
 	u64 until = 0;
@@ -99,7 +110,9 @@ __noinline u64 limits_until(u32 group, s32 cpu, u64 now)
 	return until;
 }
 
-/* The furthest group from @group upwards that a limit keeps from running on @cpu. A global function, as above. */
+/*
+ * The furthest group from @group upwards that a limit keeps from running on @cpu. A global function: see find_limit().
+ */
 __noinline u32 furthest_held(u32 group, s32 cpu, u64 now)
 {
 	u32 held = ROOT_GROUP, depth;
@@ -126,7 +139,7 @@ static __always_inline u64 part_of(const struct limited *limited, u64 now)
 
 /*
  * @group is about to run on @cpu: takes portions for it and the groups above, where they are needed. Returns the least,
- * in ns. A global function, as above.
+ * in ns. A global function: see find_limit().
  */
 __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 {
@@ -156,7 +169,7 @@ __noinline s64 take_portions(u32 group, s32 cpu, u64 now)
 	return least;
 }
 
-/* Something in @group has run on @cpu for @ran_ns. A global function, as above. */
+/* Something in @group has run on @cpu for @ran_ns. A global function: see find_limit(). */
 __noinline int charge_limits(u32 group, s32 cpu, u64 ran_ns)
 {
 	u32 depth;
@@ -174,7 +187,7 @@ __noinline int charge_limits(u32 group, s32 cpu, u64 ran_ns)
 
 /*
  * Gives back what @group and the groups above have left on @cpu, if they have nothing to run there any more. A global
- * function, as above.
+ * function: see find_limit().
  */
 __noinline int return_portions(u32 group, s32 cpu)
 {

@@ -51,24 +51,10 @@
  */
 #include <scx/common.bpf.h>
 #include "intf.h"
-#include "../policies/account.h"
-#include "../policies/balance.h"
-#include "../policies/epoch.h"
-#include "../policies/gang.h"
-#include "../policies/gate.h"
-#include "../policies/limit.h"
+#include "../policies/fair.h"
 #include "../policies/phase.h"
-#include "../policies/wait.h"
-#include "../policies/wire.h"
-
-#define NSEC_PER_USEC	1000ULL
-#define NSEC_PER_MSEC	1000000ULL
-#define NSEC_PER_SEC	1000000000ULL
 
 char _license[] SEC("license") = "GPL";
-
-/* Weak, so that the scheduler also runs where the kernel's configuration cannot be read. */
-extern unsigned CONFIG_HZ __kconfig __weak;
 
 UEI_DEFINE(uei);
 

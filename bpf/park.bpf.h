@@ -26,6 +26,16 @@
 #ifndef COSCHED_PARK_BPF_H
 #define COSCHED_PARK_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "intf.h"
+#include "polls.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "../policies/phase.h"
+
 /* Was @tctx asked to leave its CPU, and has it had no message since? */
 static bool is_to_park(const struct task_ctx *tctx, const struct cpu_ctx *cctx)
 {

@@ -23,12 +23,20 @@
  *
  * Where it hurts: a receiver that looks for messages in memory alone is not seen unless it says so (hints.bpf.h). A
  * receiver that seldom enters the kernel is seldom seen. On an architecture whose registers are not known here no task
- * is seen to poll. Some readers of sockets that another task has made are found only in a receive: a task that polls by
- * an epoll set that another task has made, and never sleeps there, and a task that waits by aio. So are tasks that
- * always yield between two polls, where no tick looks at them.
+ * is seen to poll. Of the tasks that read a socket which another task has made, some are found only in a receive. Such
+ * a task polls by an epoll set of another task and never sleeps there, or waits by aio. Or it always yields between two
+ * polls, where no tick looks at it.
  */
 #ifndef COSCHED_POLLS_BPF_H
 #define COSCHED_POLLS_BPF_H
+
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "endpoints.bpf.h"
+#include "hints.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
 
 #define S_IFMT		00170000
 #define S_IFSOCK	0140000

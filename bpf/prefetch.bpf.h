@@ -27,6 +27,19 @@
 #ifndef COSCHED_PREFETCH_BPF_H
 #define COSCHED_PREFETCH_BPF_H
 
+#include <scx/common.bpf.h>
+#include "carry.bpf.h"
+#include "cpu.bpf.h"
+#include "demand.bpf.h"
+#include "endpoints.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "units.h"
+#include "wire_notes.bpf.h"
+#include "../policies/phase.h"
+#include "../policies/prefetch.h"
+#include "../policies/wire.h"
+
 #define TCP_ESTABLISHED	1
 #define RECENT_NS	NSEC_PER_SEC
 

@@ -25,6 +25,27 @@
 #ifndef COSCHED_PULSE_BPF_H
 #define COSCHED_PULSE_BPF_H
 
+#include <scx/common.bpf.h>
+#include "balance.bpf.h"
+#include "carry.bpf.h"
+#include "cpu.bpf.h"
+#include "demand.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "gang.bpf.h"
+#include "hints.bpf.h"
+#include "polls.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "../policies/boost_choice.h"
+#include "../policies/fair.h"
+#include "../policies/gang.h"
+#include "../policies/gate.h"
+#include "../policies/phase.h"
+#include "../policies/policy.h"
+#include "../policies/spin.h"
+#include "../policies/wait.h"
+
 TIMER_ON_EACH_CPU(pulses);
 
 /* Does the policy want to know which task receives where, and which one polls? */

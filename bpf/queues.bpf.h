@@ -27,6 +27,13 @@
 #ifndef COSCHED_QUEUES_BPF_H
 #define COSCHED_QUEUES_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "intf.h"
+#include "state.bpf.h"
+#include "../policies/phase.h"
+#include "../policies/policy.h"
+
 enum queue {
 	QUEUE_FREE,
 	QUEUE_PINNED,

@@ -24,6 +24,14 @@
 #ifndef COSCHED_RDMA_BPF_H
 #define COSCHED_RDMA_BPF_H
 
+#include <scx/common.bpf.h>
+#include "completions.bpf.h"
+#include "cpu.bpf.h"
+#include "intf.h"
+#include "sockets.bpf.h"
+#include "state.bpf.h"
+#include "waits.bpf.h"
+
 #define O_NONBLOCK	00004000
 
 /* What is needed of the modules' types, which are not in vmlinux.h. libbpf finds out where in them each field is. */

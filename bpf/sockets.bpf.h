@@ -28,6 +28,17 @@
 #ifndef COSCHED_SOCKETS_BPF_H
 #define COSCHED_SOCKETS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "carry.bpf.h"
+#include "cpu.bpf.h"
+#include "demand.bpf.h"
+#include "endpoints.bpf.h"
+#include "intf.h"
+#include "polls.bpf.h"
+#include "prefetch.bpf.h"
+#include "state.bpf.h"
+#include "trace.bpf.h"
+
 static bool is_unix(const struct sock *sk)
 {
 	return sk->__sk_common.skc_family == AF_UNIX;

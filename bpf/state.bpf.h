@@ -19,7 +19,15 @@
 #ifndef COSCHED_STATE_BPF_H
 #define COSCHED_STATE_BPF_H
 
+#include <scx/common.bpf.h>
 #include "cpu.bpf.h"
+#include "intf.h"
+#include "units.h"
+#include "../policies/beat.h"
+#include "../policies/fair.h"
+#include "../policies/gang.h"
+#include "../policies/policy.h"
+#include "../policies/window.h"
 
 /* Set by the loader before the scheduler starts. */
 const volatile u32 nr_cpu_ids = 1;
@@ -188,7 +196,7 @@ struct task_ctx {
 	struct cosched_beat_news news;
 	u64 news_ahead_ns;	/* by how much the latest of their clocks was ahead of TAI */
 	u32 news_job;		/* 1 + cosched_wire_job() of it; 0: it has not run since there are turns */
-	u32 astray;		/* a peer of the job has told nothing, though messages have come from there */
+	u32 astray;		/* a peer sends messages without news, so the job draws no turns (policies/beat.h) */
 
 	/* Hints (hints.bpf.h). */
 	u64 hint_page;		/* of its process; 0: it gives none */
@@ -224,6 +232,9 @@ static struct task_ctx *task_ctx_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
 }
+
+/* Weak, so that the scheduler also runs where the kernel's configuration cannot be read. */
+extern unsigned CONFIG_HZ __kconfig __weak;
 
 static u64 tick_ns(void)
 {

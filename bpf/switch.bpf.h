@@ -6,6 +6,36 @@
 #ifndef COSCHED_SWITCH_BPF_H
 #define COSCHED_SWITCH_BPF_H
 
+#include <scx/common.bpf.h>
+#include "carry.bpf.h"
+#include "cpu.bpf.h"
+#include "demand.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "gang.bpf.h"
+#include "groups.bpf.h"
+#include "hints.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "limits.bpf.h"
+#include "park.bpf.h"
+#include "polls.bpf.h"
+#include "prefetch.bpf.h"
+#include "pulse.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+#include "trace.bpf.h"
+#include "units.h"
+#include "beat.bpf.h"
+#include "../policies/account.h"
+#include "../policies/epoch.h"
+#include "../policies/fair.h"
+#include "../policies/phase.h"
+#include "../policies/policy.h"
+#include "../policies/spin.h"
+#include "../policies/wait.h"
+#include "../policies/wire.h"
+
 #define CLOCK_SKIPS_NEXT	1	/* RQCF_REQ_SKIP of the kernel's kernel/sched/sched.h, which BTF lacks */
 
 /*

@@ -13,6 +13,13 @@
 #ifndef COSCHED_TRACE_BPF_H
 #define COSCHED_TRACE_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "queues.bpf.h"
+#include "state.bpf.h"
+
 struct trace_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, COSCHED_TRACE_BYTES);

@@ -18,6 +18,19 @@
 #ifndef COSCHED_WAITS_BPF_H
 #define COSCHED_WAITS_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "endpoints.bpf.h"
+#include "fair.bpf.h"
+#include "intf.h"
+#include "polls.bpf.h"
+#include "sockets.bpf.h"
+#include "state.bpf.h"
+#include "../policies/phase.h"
+#include "../policies/policy.h"
+#include "../policies/spin.h"
+#include "../policies/wait.h"
+
 #define MSG_DONTWAIT	0x40
 #define MAX_SPIN_ROUNDS (4 << 20)	/* more than fit into the longest time that the loader allows */
 

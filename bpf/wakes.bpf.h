@@ -21,6 +21,15 @@
 #ifndef COSCHED_WAKES_BPF_H
 #define COSCHED_WAKES_BPF_H
 
+#include <scx/common.bpf.h>
+#include "carry.bpf.h"
+#include "demand.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "polls.bpf.h"
+#include "state.bpf.h"
+#include "../policies/phase.h"
+
 #define S_IFIFO		0010000
 #define EVENTFD_NAME	"[eventfd]"
 

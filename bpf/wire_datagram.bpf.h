@@ -24,6 +24,18 @@
 #ifndef COSCHED_WIRE_DATAGRAM_BPF_H
 #define COSCHED_WIRE_DATAGRAM_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_core_read.h>
+#include "cpu.bpf.h"
+#include "intf.h"
+#include "wire_epoch.bpf.h"
+#include "wire_notes.bpf.h"
+#include "wire_packet.bpf.h"
+#include "../policies/surplus.h"
+#include "../policies/wire.h"
+
 #define TC_ACT_UNSPEC		(-1)
 #define CHECKSUM_PARTIAL	3
 #define NETIF_F(name)		(1ULL << NETIF_F_##name##_BIT)

@@ -6,6 +6,13 @@
 #ifndef COSCHED_WIRE_EPOCH_BPF_H
 #define COSCHED_WIRE_EPOCH_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include "cpu.bpf.h"
+#include "intf.h"
+#include "wire_notes.bpf.h"
+#include "../policies/wire.h"
+
 /* Set by the loader before these programs start. */
 const volatile struct cosched_wire_key wire_key;
 

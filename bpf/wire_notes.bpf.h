@@ -10,7 +10,12 @@
 #ifndef COSCHED_WIRE_NOTES_BPF_H
 #define COSCHED_WIRE_NOTES_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
+#include <bpf/bpf_core_read.h>
+#include "intf.h"
+#include "../policies/wire.h"
 
 #define AF_INET		2
 #define AF_INET6	10

@@ -8,6 +8,13 @@
 #ifndef COSCHED_WIRE_PACKET_BPF_H
 #define COSCHED_WIRE_PACKET_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include "wire_notes.bpf.h"
+#include "../policies/surplus.h"
+#include "../policies/wire.h"
+
 #define ETH_P_IP		0x0800
 #define ETH_P_IPV6		0x86DD
 #define IP_FRAGMENT		0x3fff		/* more fragments, or not the first */

@@ -6,7 +6,16 @@
 #ifndef COSCHED_WIRE_SOCKET_BPF_H
 #define COSCHED_WIRE_SOCKET_BPF_H
 
-#define NSEC_PER_SEC		1000000000ULL
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include "cpu.bpf.h"
+#include "intf.h"
+#include "units.h"
+#include "wire_epoch.bpf.h"
+#include "wire_notes.bpf.h"
+#include "../policies/wire.h"
+
 #define UNHEARD_MAX		64
 #define HEARD_PER_REPLY		16
 

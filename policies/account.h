@@ -37,7 +37,7 @@ struct cosched_loan {
 	u32 reserved;
 };
 
-/* What @clock says at @now_ns if it has gone on among weights that sum up to @sum. */
+/* What @clock shows at @now_ns, if the weights have summed up to @sum since it was last set. */
 static inline u64 account_clock(const struct cosched_share_clock *clock, u64 sum, u64 now_ns)
 {
 	s64 passed_ns = now_ns - clock->at_ns;
@@ -93,7 +93,8 @@ static inline void account_lend(struct cosched_loan *loan, u64 most_ns, u32 time
 /* A task has run for @ran_ns because of a boost, or in the fair order. */
 static inline void account_loan(struct cosched_loan *loan, const struct cosched_policy *policy, int boosted, u64 ran_ns)
 {
-	account_lend(loan, cosched_mul_u64_u32(policy->slice_ns, ACCOUNT_MAX_BOOSTED), ACCOUNT_MAX_BOOSTED, boosted, ran_ns);
+	account_lend(loan, cosched_mul_u64_u32(policy->slice_ns, ACCOUNT_MAX_BOOSTED), ACCOUNT_MAX_BOOSTED, boosted,
+		     ran_ns);
 }
 
 /*

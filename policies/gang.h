@@ -3,7 +3,8 @@
  * Gang scheduling: a row of the Ousterhout matrix for each quantum of the clock (Zhang 2.2). It is the reference that
  * the other policies are measured against.
  *
- * Columns are CPUs, rows are turns. A job has one row on all nodes, by configuration or else by a hash of its number.
+ * Columns are CPUs, rows are turns. A job has one row on all nodes, by configuration or else by a hash of its name
+ * (src/jobs/gang.rs). Until the loader has seen the job, its row is by a hash of its number.
  * Which row has its turn follows from the time alone: TAI, divided by the quantum, modulo the rows. In TAI no second is
  * counted twice. Nodes whose clocks are synchronized to within a small part of a quantum thus switch together and never
  * talk about it.

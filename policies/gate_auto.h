@@ -59,7 +59,8 @@ static inline u64 gate_auto_band(const struct cosched_policy *policy, const stru
 
 static inline u64 gate_auto_upper(const struct cosched_policy *policy, const struct cosched_demand *demand)
 {
-	return cosched_add_u64(gate_auto_part(demand->fair_ns, policy->target_permille), gate_auto_band(policy, demand));
+	return cosched_add_u64(gate_auto_part(demand->fair_ns, policy->target_permille),
+			       gate_auto_band(policy, demand));
 }
 
 static inline u64 gate_auto_lower(const struct cosched_policy *policy, const struct cosched_demand *demand)

@@ -18,6 +18,7 @@ typedef int64_t s64;
 #define static
 #define inline
 #include "gate.h"
+#include "surplus.h"
 #include "wait.h"
 #include "../bpf/intf.h"
 #undef static

@@ -20,6 +20,7 @@
 #ifndef COSCHED_PREFETCH_H
 #define COSCHED_PREFETCH_H
 
+#include "siphash.h"
 #include "wire.h"
 
 #define COSCHED_PREFETCH_MAGIC		0xC05CF001U
@@ -47,7 +48,7 @@ static inline u64 prefetch_mac(const u8 *datagram, const struct cosched_wire_key
 
 	for (i = 0; i < COSCHED_PREFETCH_SIGNED; i++)
 		text.bytes[i] = datagram[i];
-	return wire_siphash(text.words, 8, key);
+	return siphash_2_4(text.words, 8, key->words);
 }
 
 /* Writes @prefetch to @datagram, which has place for COSCHED_PREFETCH_LENGTH bytes, signed with @key. */

@@ -37,7 +37,8 @@ static inline int wait_spin_begin(struct cosched_wait_history *history)
 static inline void wait_spin_end(struct cosched_wait_history *history, int message_came)
 {
 	if (message_came)
-		history->skips = (history->skips < COSCHED_MAX_WAIT_SKIPS ? history->skips : COSCHED_MAX_WAIT_SKIPS) / 4;
+		history->skips = (history->skips < COSCHED_MAX_WAIT_SKIPS ? history->skips :
+									    COSCHED_MAX_WAIT_SKIPS) / 4;
 	else if (history->skips < COSCHED_MAX_WAIT_SKIPS / 2)
 		history->skips = 2 * history->skips + 1;
 	else

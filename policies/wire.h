@@ -41,6 +41,7 @@
 
 #include "beat.h"
 #include "epoch.h"
+#include "siphash.h"
 
 #define COSCHED_WIRE_KIND		253	/* an experimental option of TCP */
 #define COSCHED_WIRE_UDP_KIND		127	/* and of UDP (RFC 9868) */
@@ -49,7 +50,6 @@
 #define COSCHED_WIRE_WAITS_EXID		0xC05E
 #define COSCHED_WIRE_LENGTH		14	/* bytes, without a MAC */
 #define COSCHED_WIRE_SIGNED_LENGTH	18
-#define COSCHED_WIRE_SURPLUS_MAX	20	/* most bytes behind a datagram, with the checksum of UDP's options */
 #define COSCHED_WIRE_UNIT_BITS		14	/* of times: 2^14 ns, 16.384 us */
 #define COSCHED_WIRE_CLOCK_LOST		18	/* bits of a time in ns, above 32 bits of units */
 #define COSCHED_WIRE_SLICE_MAX		0xffffULL	/* units: 1.07 s, more than the longest slice */
@@ -106,48 +106,6 @@ static inline u64 wire_get(const u8 *bytes, int length)
 	return number;
 }
 
-#define WIRE_ROTATE(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
-
-static inline void wire_sip_round(u64 *v)
-{
-	v[0] += v[1]; v[1] = WIRE_ROTATE(v[1], 13); v[1] ^= v[0]; v[0] = WIRE_ROTATE(v[0], 32);
-	v[2] += v[3]; v[3] = WIRE_ROTATE(v[3], 16); v[3] ^= v[2];
-	v[0] += v[3]; v[3] = WIRE_ROTATE(v[3], 21); v[3] ^= v[0];
-	v[2] += v[1]; v[1] = WIRE_ROTATE(v[1], 17); v[1] ^= v[2]; v[2] = WIRE_ROTATE(v[2], 32);
-}
-
-static inline u64 wire_little_endian(u64 word)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	return __builtin_bswap64(word);
-#else
-	return word;
-#endif
-}
-
-/* SipHash-2-4 of the text in @words, @count of them, with the end that SipHash gives it: zeroes, and its length. */
-static inline u64 wire_siphash(const u64 *words, u32 count, const struct cosched_wire_key *key)
-{
-	u64 v[4] = {
-		key->words[0] ^ 0x736f6d6570736575ULL, key->words[1] ^ 0x646f72616e646f6dULL,
-		key->words[0] ^ 0x6c7967656e657261ULL, key->words[1] ^ 0x7465646279746573ULL,
-	};
-	u32 i;
-
-	for (i = 0; i < count; i++) {
-		u64 word = wire_little_endian(words[i]);
-
-		v[3] ^= word;
-		wire_sip_round(v);
-		wire_sip_round(v);
-		v[0] ^= word;
-	}
-	v[2] ^= 0xff;
-	for (i = 0; i < 4; i++)
-		wire_sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
-}
-
 /* Does @option, which is of an experimental kind and at least 4 bytes long, have one of our identifiers? */
 static inline int cosched_wire_is_ours(const u8 *option)
 {
@@ -182,7 +140,7 @@ static inline u32 cosched_wire_mac(const u8 *option, const struct cosched_wire_f
 		text.carried[i] = option[4 + i];
 	/* Not by a pointer of the other type: the compiler takes what that leads to for something else. */
 	__builtin_memcpy(words, &text, sizeof(words));
-	return wire_siphash(words, sizeof(words) / 8, key);
+	return siphash_2_4(words, sizeof(words) / 8, key->words);
 }
 
 /* How long the option is, in bytes. */
@@ -282,43 +240,9 @@ static inline u32 cosched_wire_encode(u8 *option, const struct cosched_wire_mess
 }
 
 /*
- * The sum of @surplus and of its length. @surplus has @length bytes of a datagram's options with their checksum, and
- * zeroes behind them. Its length here counts the @pad bytes in front. The sum is 0xffff if the options came as they
- * were sent: their sum and that of their length cancel out. So a host that mistakes them for data finds the datagram's
- * own checksum right (RFC 9868, 9).
- *
- * All that may be there is added up, since the verifier follows a loop of one length more easily.
- */
-static inline u16 cosched_wire_surplus_sum(const u8 *surplus, u32 length, u32 pad)
-{
-	u32 sum = length + pad, i;
-
-	for (i = 0; i < COSCHED_WIRE_SURPLUS_MAX; i += 2)
-		sum += surplus[i] << 8 | surplus[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
-
-/*
- * Writes what goes behind a datagram to @surplus, which has place for COSCHED_WIRE_SURPLUS_MAX bytes that are zero: the
- * checksum and the option. Returns its length. In front of it go @pad bytes that are zero: one, if the datagram's
- * length is odd.
- */
-static inline u32 cosched_wire_surplus_encode(u8 *surplus, u32 pad, const struct cosched_wire_message *message,
-					      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)
-{
-	u32 length = 2 + wire_encode_as(surplus + 2, COSCHED_WIRE_UDP_KIND, message, flow, key);
-	u16 sum;
-
-	sum = ~cosched_wire_surplus_sum(surplus, length, pad);
-	wire_put(surplus, sum ? sum : 0xffff, 2);
-	return length;
-}
-
-/*
- * Reads @option, of which the longest length is there to be read, into @message. Returns 0 if no node of this cluster
- * wrote it for this flow. That shows by another kind than those of TCP and UDP, another length or MAC, news of no node,
- * or no waits.
+ * Reads @option into @message. As many bytes as the longest option has may be read. Returns 0 if no node of this
+ * cluster wrote it for this flow: its kind is neither that of TCP nor that of UDP, its length or MAC is another one, or
+ * it carries news without a node or waits of 0.
  */
 static inline int cosched_wire_decode(struct cosched_wire_message *message, const u8 *option,
 				      const struct cosched_wire_flow *flow, const struct cosched_wire_key *key)

@@ -110,7 +110,7 @@ fn a_flag_of_another_command_is_refused() {
 
 #[test]
 fn what_has_no_effect_with_the_rest_is_refused() {
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         let (flag, key, value) = (setting.arg(), setting.key(), setting.any());
         let toml = setting.toml(value);
         for (axis, choice, needed) in setting.moot_with() {
@@ -148,7 +148,7 @@ fn what_has_no_effect_with_the_policy_in_force_is_refused() {
         assert_eq!(code, 1, "{args:?}: {message}");
         assert!(message.starts_with(wanted), "{args:?}: {message}");
     };
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         let (flag, value) = (setting.arg(), setting.any());
         for (axis, choice, _) in setting.moot_with() {
             let wanted = format!("{flag}: it has no effect with {axis} '{choice}'");

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::docs::{code_of, pages, read};
+use common::docs::{code_of, files_below, pages, read};
 use cosched_sim::paper::markdown::COLUMNS;
 
 const WORDS: usize = 900;
@@ -54,6 +54,34 @@ fn lines_are_not_too_wide() {
             let columns = line.chars().count();
             if columns > COLUMNS {
                 wide.push(format!("{}:{number}: {columns} columns", page.display()));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "lines of more than {COLUMNS} columns:\n{}", wide.join("\n"));
+}
+
+/// The files below `tests` that are scripts of a shell or of Python.
+fn scripts() -> Vec<PathBuf> {
+    let is_script = |path: &PathBuf| {
+        let begins = fs::read(path).unwrap_or_default();
+        ["sh", "py"].iter().any(|end| path.extension().is_some_and(|is| is == *end)) || begins.starts_with(b"#!")
+    };
+    files_below("tests").into_iter().filter(|path| !path.is_symlink() && is_script(path)).collect()
+}
+
+#[test]
+fn the_rules_and_what_scripts_say_of_themselves_are_not_too_wide() {
+    // In a terminal, where a tab goes to the next eighth column.
+    let columns =
+        |line: &str| line.chars().fold(0, |column, c| if c == '\t' { column / 8 * 8 + 8 } else { column + 1 });
+    let is_code = |path: &PathBuf| [".h", ".c", ".toml"].iter().any(|end| path.to_str().unwrap().ends_with(end));
+    let code = ["bpf", "policies"].into_iter().flat_map(files_below).filter(is_code);
+    let mut wide = Vec::new();
+    for (path, is_script) in code.map(|path| (path, false)).chain(scripts().into_iter().map(|path| (path, true))) {
+        // Beat's line is still to be wrapped.
+        for (number, line) in (1..).zip(read(&path).lines()).filter(|_| path != Path::new("policies/beat.h")) {
+            if columns(line) > COLUMNS && (!is_script || line.trim_start().starts_with('#')) {
+                wide.push(format!("{}:{number}: {} columns", path.display(), columns(line)));
             }
         }
     }
@@ -134,4 +162,28 @@ fn the_architecture_names_every_file_and_none_else() {
         assert!(places.iter().any(|place| Path::new(&format!("{place}{name}")).exists()), "there is no {name}");
     }
     assert!(named.iter().any(|name| name == "src/main.rs"), "{named:?}");
+}
+
+#[test]
+fn the_way_of_a_flag_to_the_gate_is_there_and_short() {
+    let page = read("docs/architecture.md");
+    let section = page.split("\n## ").find(|part| part.starts_with("From a flag to the gate")).expect("a section");
+    // Of each table its rows: file and function.
+    let row = |line: &str| -> Option<(String, String)> {
+        let cells: Vec<&str> = line.strip_prefix("| `")?.split(" | ").collect();
+        Some((cells[0].trim_end_matches('`').into(), cells[1].trim_matches('`').trim_end_matches("()").into()))
+    };
+    let tables: Vec<Vec<_>> = section.split("\n\n").map(|part| part.lines().filter_map(row).collect()).collect();
+    let tables: Vec<_> = tables.into_iter().filter(|table| !table.is_empty()).collect();
+    assert_eq!(tables.len(), 2, "{tables:?}");
+    assert!((6..=8).contains(&tables[0].len()), "it goes through {} files", tables[0].len());
+    for (file, function) in tables.concat() {
+        let begins = |line: &str| match file.ends_with(".rs") {
+            true => line.contains(&format!("fn {function}")),
+            false => line.starts_with(char::is_alphabetic) || line.starts_with('_'),
+        };
+        let named = [format!("{function}("), format!("{function}<")];
+        let is_there = read(&file).lines().any(|line| begins(line) && named.iter().any(|name| line.contains(name)));
+        assert!(is_there, "{file} has no {function}()");
+    }
 }

@@ -7,11 +7,13 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 
 use clap::error::ErrorKind;
 use common::command_line::command_line;
 use common::docs::{Code, code_of, files_below, pages, read};
+use common::{fake_scheduler, needs_root, serve};
 
 /// Made of the command line itself.
 const GENERATED: &str = "docs/reference.md";
@@ -224,24 +226,86 @@ fn every_command_has_the_form_that_it_takes() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// Commands that are run here: those that load nothing. What is added makes them end soon.
+const RUN_HERE: [(&str, &[&str]); 16] = [
+    ("policy list", &[]),
+    ("policy show", &[]),
+    ("policy set", &[]),
+    ("policy recommend", &["--seconds", "0.3"]),
+    ("status", &[]),
+    ("reload", &[]),
+    ("trace", &["--seconds", "0.2"]),
+    ("sim markov", &[]),
+    ("sim dynamic", &["--runs", "1"]),
+    ("sim bsp", &["--runs", "1", "--iterations", "5"]),
+    ("sim continuous", &["--runs", "1", "--iterations", "1"]),
+    ("sim cluster", &["--jobs", "5"]),
+    ("sim shared", &["--seconds", "0.1"]),
+    ("sim replay", &[]),
+    ("sim scale", &["--runs", "1", "--most-nodes", "2"]),
+    ("bench report", &[]),
+];
+
+/// Commands that no test runs as they stand, and why.
+const NOT_RUN: [(&str, &str); 6] = [
+    ("run --arrivals futex,pipe,eventfd", "wakes_are_arrivals.sh has each with a policy"),
+    ("run --peer", "it needs the networks and the key of that cluster: pairs/ and nodes.sh have their own"),
+    ("run --gate epochs --peer", "as above"),
+    ("top --interval 5", "it wants a terminal: tests/top_in_tmux.rs"),
+    ("sim paper", "it takes minutes: tests/sim_paper.rs has parts"),
+    ("sim sweep", "it takes minutes: tests/sim_sweep.rs has smaller ones"),
+];
+
+/// Runs a command where the files are that pages name, and a scheduler that only answers.
+fn run_here(args: &[String], brief: &[&str], dir: &Path, socket: &Path) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scx_cosched"));
+    command.args(args).args(brief).current_dir(dir);
+    if !["sim", "bench"].contains(&args[0].as_str()) && args[..] != ["policy", "list"] {
+        command.arg("--control-socket").arg(socket);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{args:?} {brief:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What cases in a VM run, as words: `start` of case.sh is `scx_cosched run`.
+fn run_in_vm() -> Vec<Vec<String>> {
+    let text: String = files_below("tests/vm/cases").iter().map(read).collect();
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
+    lines.map(|line| words(&line.replace("start ", "scx_cosched run "))).collect()
+}
+
+/// Whether `line` has `words` in this order, from the program's name on.
+fn has(line: &[String], words: &[String]) -> bool {
+    let mut rest = line.iter().skip_while(|word| *word != "scx_cosched").skip(1);
+    line.iter().any(|word| word == "scx_cosched") && words.iter().all(|word| rest.any(|other| other == word))
+}
+
 #[test]
 fn every_command_of_the_program_is_run_by_a_test() {
-    // Seeds are no text, and this file itself runs nothing.
-    let is_test =
-        |path: &&PathBuf| !["tests/docs_commands.rs", "tests/fuzz/seeds"].iter().any(|no| path.starts_with(no));
-    let tests: String = files_below("tests").iter().filter(is_test).map(read).collect();
-    let leaves = leaves(&command_line(), &[]);
+    needs_root();
+    let dir = tempfile::tempdir().unwrap();
+    for bench in ["demo", "bench-policies"] {
+        let there = dir.path().join("target").join(bench);
+        fs::create_dir_all(&there).unwrap();
+        fs::copy("docs/measurements/demo.json", there.join("summary.json")).unwrap();
+    }
+    let (_dir, socket, _control) = serve(fake_scheduler());
     let blocks = code().into_iter().filter(|code| code.language.as_deref() == Some("sh"));
-    let lines: Vec<Vec<String>> = blocks.flat_map(|code| commands(&code.text)).collect();
-    let used: BTreeSet<&Vec<String>> = lines
-        .iter()
-        .filter_map(|words| arguments(words))
-        .filter_map(|args| leaves.iter().find(|leaf| args.starts_with(leaf)))
-        .collect();
-    assert!(used.len() > 15, "{used:?}");
-    for leaf in used {
-        let (in_shell, in_rust) = (format!("scx_cosched {}", leaf.join(" ")), format!("\"{}\"", leaf.join("\", \"")));
-        assert!(tests.contains(&in_shell) || tests.contains(&in_rust), "no test runs '{in_shell}'");
+    let lines: BTreeSet<Vec<String>> = blocks.flat_map(|code| commands(&code.text)).collect();
+    let used: Vec<&[String]> = lines.iter().filter_map(|words| arguments(words)).collect();
+    assert!(used.len() > 30, "{used:?}");
+    let in_vm = run_in_vm();
+    let begins = |args: &[String], with: &str| format!("{} ", args.join(" ")).starts_with(&format!("{with} "));
+    for args in &used {
+        if let Some((_, brief)) = RUN_HERE.iter().find(|(command, _)| begins(args, command)) {
+            run_here(args, brief, dir.path(), &socket);
+        } else if !NOT_RUN.iter().any(|(command, _)| begins(args, command)) {
+            assert!(in_vm.iter().any(|line| has(line, args)), "no test runs 'scx_cosched {}'", args.join(" "));
+        }
+    }
+    for command in RUN_HERE.iter().map(|(command, _)| command).chain(NOT_RUN.iter().map(|(command, _)| command)) {
+        assert!(used.iter().any(|args| begins(args, command)), "no page has '{command}' any more");
     }
 }
 

@@ -144,7 +144,12 @@ fn flags_page() -> String {
     page += "\n";
     args_of(&command).filter(|arg| !run.contains(arg.get_id().as_str())).for_each(|arg| page += &line(arg));
     page += "\n### Choices of a policy\n\n";
-    page += &wrap("", 0, "`run` and `policy set` take these, and the configuration file takes them with underscores.");
+    page += &wrap(
+        "",
+        0,
+        "`run` and `policy set` take these, and the configuration file takes them with underscores. Where a default \
+         is by preset, the table of [presets](#presets) has it. `policy set` leaves what it is not told as it is.",
+    );
     page += "\n";
     choices.iter().for_each(|arg| page += &line(arg));
     let known = choices.iter().map(|arg| arg.get_id().to_string()).collect();

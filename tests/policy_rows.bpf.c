@@ -15,6 +15,7 @@
 #include "../policies/gate.h"
 #include "../policies/limit.h"
 #include "../policies/prefetch.h"
+#include "../policies/surplus.h"
 #include "../policies/wait.h"
 #include "../policies/window.h"
 #include "../policies/wire.h"

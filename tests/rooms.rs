@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Claim: the loader's modules depend on each other in one direction only, so that each can be read after those that it
-//! uses.
+//! Claim: the loader's modules are few, and depend on each other in one direction only, so that each can be read after
+//! those that it uses.
 
 mod common;
 
@@ -8,19 +8,51 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::docs::{files_below, read};
 
-/// For each module at the top of src/, the others that it uses. Comments and tests do not count.
+/// Modules at the top of src/, those of programs aside.
+const MOST: usize = 15;
+const PROGRAMS: [&str; 3] = ["bin", "lib", "main"];
+
+/// The modules at the top that `text` uses: `crate::one`, and of `crate::{one, two::{a, b}}` both. Comments and tests
+/// do not count.
+fn used_by(text: &str) -> BTreeSet<String> {
+    let code = text.split("#[cfg(test)]").next().unwrap();
+    let code: String = code.lines().map(|line| line.split("//").next().unwrap().to_string() + "\n").collect();
+    code.split("crate::").skip(1).flat_map(names).collect()
+}
+
+/// The names that a path begins with: one, or all of a list in braces.
+fn names(path: &str) -> Vec<String> {
+    let name = |rest: &str| rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap().to_string();
+    let Some(list) = path.strip_prefix('{') else { return vec![name(path)] };
+    let with_depth = list.chars().scan(0, |depth, c| {
+        *depth += i32::from(c == '{') - i32::from(c == '}');
+        (*depth >= 0).then_some((*depth, c))
+    });
+    let outer: String = with_depth.filter(|(depth, _)| *depth == 0).map(|(_, c)| c).collect();
+    outer.split(',').map(|rest| name(rest.trim_start())).filter(|name| !name.is_empty()).collect()
+}
+
+/// For each module at the top of src/, the others that it uses.
 fn uses() -> BTreeMap<String, BTreeSet<String>> {
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for path in files_below("src") {
         let module = path.iter().nth(1).unwrap().to_str().unwrap().trim_end_matches(".rs").to_string();
-        let text = read(&path);
-        let code = text.split("#[cfg(test)]").next().unwrap();
-        let lines = code.lines().map(|line| line.split("//").next().unwrap());
-        let used = lines.flat_map(|line| line.split("crate::").skip(1));
-        let name = |rest: &str| rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap().to_string();
-        uses.entry(module.clone()).or_default().extend(used.map(name).filter(|name| *name != module));
+        let used = used_by(&read(&path)).into_iter().filter(|name| *name != module);
+        uses.entry(module.clone()).or_default().extend(used);
     }
     uses
+}
+
+#[test]
+fn there_are_no_more_modules_than_one_can_keep_in_mind() {
+    let modules: Vec<String> = uses().into_keys().filter(|name| !PROGRAMS.contains(&name.as_str())).collect();
+    assert!(modules.len() <= MOST, "{}: {modules:?}", modules.len());
+}
+
+#[test]
+fn lists_in_braces_are_seen() {
+    let text = "use crate::{jobs, trace::{event, lines}, \n  wire::key::Key};\nuse crate::bpf::Hooks; // crate::top\n";
+    assert_eq!(used_by(text).into_iter().collect::<Vec<_>>(), ["bpf", "jobs", "trace", "wire"]);
 }
 
 #[test]

@@ -4,10 +4,13 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::refusals::{refuses, refuses_config};
 use common::scx_cosched;
 use cosched_rules::rows::{Kind, Row};
 use scx_cosched::settings::rows;
+use serde_json::{Map, Value};
 
 /// Both ends of its range, and what a message says of a value beyond.
 fn range(row: &Row) -> Option<(String, String)> {
@@ -18,6 +21,34 @@ fn range(row: &Row) -> Option<(String, String)> {
     }
 }
 
+/// What the presets have for `key`, as the program lists them, each once.
+fn of_presets(key: &str) -> Vec<String> {
+    let listed = scx_cosched(&["policy", "list", "--json"]).stdout;
+    let presets: Vec<Map<String, Value>> = serde_json::from_slice(&listed).unwrap();
+    let text = |value: &Value| value.as_f64().map_or_else(|| value.to_string().replace('"', ""), |f| f.to_string());
+    let values: BTreeSet<String> = presets.iter().filter_map(|preset| preset.get(key)).map(text).collect();
+    values.into_iter().collect()
+}
+
+/// What the help of a setting says of its default; empty: a flag without a value has none.
+fn default(row: &Row) -> String {
+    let of_presets = of_presets(row.key);
+    let says = match (row.kind, row.default, &of_presets[..]) {
+        (Kind::Switch, ..) => return String::new(),
+        _ if row.help.contains("[default: ") => return String::new(),
+        (_, "", []) => match row.key {
+            "latency_us" | "overhead_us" | "switch_us" => "measured",
+            // No preset has the gate `rate`.
+            "rate_exponent" | "rate_constant_ms" => "0",
+            _ => "none",
+        },
+        (_, "", [one]) => one.as_str(),
+        (_, "", _) => "by preset, see 'policy list --json'",
+        (_, default, _) => default,
+    };
+    format!(" [default: {says}]")
+}
+
 #[test]
 fn a_row_is_a_flag_with_its_range_and_default_in_the_help() {
     for command in [&["run", "--help"][..], &["--help"]] {
@@ -26,9 +57,8 @@ fn a_row_is_a_flag_with_its_range_and_default_in_the_help() {
         for row in rows() {
             let value = if row.value.is_empty() { String::new() } else { format!(" <{}>", row.value) };
             let range = range(row).map_or(String::new(), |(bounds, _)| format!(" [{bounds}]"));
-            let is_shown = !row.default.is_empty() && row.default != "false";
-            let default = if is_shown { format!(" [default: {}]", row.default) } else { String::new() };
-            let wanted = format!("--{}{value} {}{range}{default}", row.flag(), row.help.trim().trim_end_matches('.'));
+            let says = row.help.trim().trim_end_matches('.');
+            let wanted = format!("--{}{value} {says}{range}{}", row.flag(), default(row));
             assert!(help.contains(&wanted), "{command:?} has no {wanted:?}");
         }
     }

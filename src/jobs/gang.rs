@@ -7,8 +7,8 @@
 //! finds the rows, and keeps them in a BPF map by number.
 //!
 //! The hash is FNV-1a of 64 bits over the name that somebody gave the job for all nodes (`--job-name`), or else over
-//! the one that `status` shows, modulo the number of rows. It must never change: nodes with different versions of this
-//! program would put a job into different rows. Until the loader has seen a job, the BPF side hashes its number.
+//! the one that `status` shows, modulo the number of rows. Until the loader has seen a job, the BPF side hashes its
+//! number.
 //!
 //! Under `beat` each job draws by the name given to it, or by what its path has in common with those on other nodes
 //! ([`common_name`]), and what the map holds is the name's hash.
@@ -23,16 +23,12 @@ use log::warn;
 use crate::jobs::names::{Patterns, common_name};
 use crate::jobs::owners::Owners;
 use cosched_rules::choices::Arrival;
+use cosched_rules::hash::fnv1a;
 use cosched_rules::intf::COSCHED_JOB_OTHER;
 use cosched_rules::policy::Policy;
 
 /// How often to look for jobs that have come or gone.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// FNV-1a, 64 bits.
-pub fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-}
 
 /// What somebody gave to jobs: rows, and names that all nodes have alike.
 #[derive(Clone, Debug, Default)]
@@ -47,13 +43,13 @@ impl Given {
     /// The row of the job called `name` in a matrix of `rows`.
     fn row(&self, name: &str, rows: u32) -> u32 {
         let rows = rows.max(1);
-        let hashed = || (hash(self.names.given(name).map_or(name, String::as_str)) % u64::from(rows)) as u32;
+        let hashed = || (fnv1a(self.names.given(name).map_or(name, String::as_str)) % u64::from(rows)) as u32;
         self.rows.given(name).map_or_else(hashed, |row| row % rows)
     }
 
     /// The number by which all nodes know the job called `name`, under beat.
     fn number(&self, name: &str) -> u64 {
-        hash(self.names.given(name).map_or_else(|| common_name(name), String::as_str))
+        fnv1a(self.names.given(name).map_or_else(|| common_name(name), String::as_str))
     }
 
     /// Is anything given to the job called `name`?
@@ -156,15 +152,9 @@ mod tests {
     use cosched_rules::presets;
 
     #[test]
-    fn the_hash_is_that_of_everybody() {
-        // From the authors' list of test vectors.
-        for (text, wanted) in
-            [("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
-        {
-            assert_eq!(hash(text), wanted, "{text}");
-        }
+    fn a_job_without_a_row_has_that_of_its_hash() {
         let none = Given::default();
-        assert_eq!(none.row("foobar", 1000), (0x8594_4171_f739_67e8_u64 % 1000) as u32);
+        assert_eq!(none.row("foobar", 1000), (fnv1a("foobar") % 1000) as u32);
         assert_eq!(none.row("foobar", 0), 0);
     }
 
@@ -175,9 +165,9 @@ mod tests {
         let given = Given { rows, names };
         assert_eq!(given.row("/slurm/job_7", 1024), 9);
         assert_eq!(given.row("/slurm/job_7", 5), 4, "beyond the rows, it wraps round");
-        assert_eq!(u64::from(given.row("/slurm/job_8", 5)), hash("ocean") % 5);
-        assert_eq!([given.number("/slurm/job_7"), given.number("/slurm/job_8")], [hash("ocean"); 2]);
-        assert_eq!(given.number("/kubepods/burstable/pod1/0123"), hash("pod1"));
+        assert_eq!(u64::from(given.row("/slurm/job_8", 5)), fnv1a("ocean") % 5);
+        assert_eq!([given.number("/slurm/job_7"), given.number("/slurm/job_8")], [fnv1a("ocean"); 2]);
+        assert_eq!(given.number("/kubepods/burstable/pod1/0123"), fnv1a("pod1"));
         assert!(given.has("/slurm/job_8") && !given.has("/slurm"));
     }
 
@@ -219,7 +209,7 @@ mod tests {
         let names = patterns("job_names", &["everywhere=/id*"], JobBy::Cgroup).unwrap();
         let mut gang = Gang::new(Given { rows, names });
         let policy = |name: &str| presets::find(name).unwrap().policy;
-        let hashed = |name: &str| hash(name) % 5;
+        let hashed = |name: &str| fnv1a(name) % 5;
 
         see(u64::from(COSCHED_JOB_OTHER));
         see(running);
@@ -244,6 +234,6 @@ mod tests {
 
         gang.place(&policy("beat"), &mut owners, &jobs, &map);
         let names = [(named, "/named"), (late, "/late"), (idle, "everywhere")];
-        assert_eq!(contents(&map), names.into_iter().map(|(id, name)| (id, hash(name))).collect());
+        assert_eq!(contents(&map), names.into_iter().map(|(id, name)| (id, fnv1a(name))).collect());
     }
 }

@@ -10,7 +10,7 @@ pub mod limits;
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::gang;
@@ -76,33 +76,33 @@ settings! {
     policy: Given<String> = presets::DEFAULT, "NAME", TEXT;
     /// What makes two tasks members of one job: cgroup, session, process.
     job_by: JobBy = "cgroup", "WHAT", TEXT;
-    /// What counts as a message, besides what comes by sockets and RDMA, if it wakes another task of the same job:
-    /// futex, pipe, eventfd, with commas between them. [default: nothing]
+    /// What counts as a message besides what comes by sockets and RDMA: futex, pipe, eventfd, with commas between
+    /// them. It has to wake another task of the same job. [default: nothing]
     arrivals: Option<Arrivals> = "", "LIST", TEXT;
-    /// Gang: the row of a job, 0 to 1023, modulo --rows; JOB is its name as status shows it, and a * at the end stands
+    /// Gang: the row of a job, 0 to 1023, modulo --rows. JOB is its name as status shows it, and a * at the end stands
     /// for any rest. May be given more than once; in a file it is the table gang_rows. All others are in the row of
-    /// their name's hash, which is the same on all nodes for a cgroup's path, but not for a session or process.
+    /// their name's hash. For a cgroup's path that is the same on all nodes, but not for a session or process.
     gang_rows: Sayings<u32> = "", "JOB=ROW", Kind::Table;
-    /// Gang, beat: the name of a job that all nodes have alike, where their cgroups' paths differ; JOB is its name here
+    /// Gang, beat: the name of a job that all nodes have alike, where their cgroups' paths differ. JOB is its name here
     /// as status shows it, and a * at the end stands for any rest. May be given more than once; in a file it is the
     /// list job_names. Under beat Slurm's jobs and pods need none: what their paths have in common counts.
     job_names: Sayings<String> = "", "NAME=JOB", Kind::List;
-    /// A network whose nodes run this scheduler too, such as 10.1.0.0/16: epochs and what is left of slices, or under
-    /// beat what nodes have to agree on, are sent there with TCP segments and UDP datagrams, and believed from there.
+    /// A network whose nodes run this scheduler too, such as 10.1.0.0/16. TCP segments and UDP datagrams take epochs
+    /// and what is left of slices there, or under beat what nodes have to agree on. The same is believed from there.
     /// May be given more than once; in a file it is the list peers.
     peers: Vec<Given<Network>> = "", "NET", Kind::List;
     /// With --peer: look at packets of this interface before the stack does, by XDP, and have datagrams that leave by
-    /// it carry the same, by tc; 'auto' is every one with a default route or one to a peer. May be given more than
-    /// once; in a file it is the list interfaces.
+    /// it carry the same, by tc. 'auto' is every interface with a default route or one to a peer. May be given more
+    /// than once; in a file it is the list interfaces.
     interfaces: Vec<Given<Interface>> = "", "IF", Kind::List, with peers;
-    /// With --peer: sign what is sent, and believe nothing else, by the key in this file: 32 hexadecimal digits, the
-    /// same on all nodes.
+    /// With --peer: sign what is sent, and believe nothing else, by the key in this file. It has 32 hexadecimal digits,
+    /// the same on all nodes.
     cluster_key: Option<PathBuf> = "", "FILE", Kind::Text(key::check_path), with peers;
-    /// With --peer: the number of this node's CPU 0 in epochs and draws; CPU n has N + n, and no two CPUs of the
+    /// With --peer: the number of this node's CPU 0 in epochs and draws. CPU n has N + n, and no two CPUs of the
     /// cluster ought to have the same. [default: by the host's name]
     node_number: Option<u32> = "", "N", whole(0, 0xffff, "a whole number"), with peers;
-    /// With --peer and --cluster-key: when a task begins a slice, ask the nodes of up to N tasks that it has heard from
-    /// lately to run these if their gates allow; 0 turns it off.
+    /// With --peer and --cluster-key: how many tasks that a task has heard from lately are asked for when it begins a
+    /// slice. Their nodes run them if their gates allow. 0 turns it off.
     prefetch: Given<u32> = "0", "N", whole(0, COSCHED_PREFETCH_MAX as i64, "a whole number"), with peers;
     /// With --prefetch: the UDP port where nodes ask each other, the same on all.
     prefetch_port: Given<u16> = "9938", "PORT", whole(1, 0xffff, "a whole number"), with peers;
@@ -149,12 +149,24 @@ pub struct Flags(Entries);
 
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
-        command.args(rows().map(Row::arg))
+        command.args(rows().map(flag))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
     }
+}
+
+/// The flag of `row`, whose help says what holds without it, unless the row says so in its own words.
+fn flag(row: &'static Row) -> Arg {
+    let arg = row.arg();
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    if matches!(row.kind, Kind::Switch) || help.contains("[default: ") {
+        return arg;
+    }
+    let is_choice = choices::ROWS.iter().any(|choice| choice.key == row.key);
+    let default = if is_choice { presets::default_of(row.key) } else { "none".into() };
+    arg.help(format!("{help} [default: {default}]"))
 }
 
 impl FromArgMatches for Flags {

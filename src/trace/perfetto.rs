@@ -20,7 +20,7 @@ use super::Sink;
 use super::event::{Event, What};
 use super::lines::lost_words;
 use super::runs::Run;
-use crate::jobs::gang::hash;
+use cosched_rules::hash::fnv1a;
 
 /// Who a trace is of.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl<W: Write> Perfetto<W> {
     /// If it cannot be written.
     pub fn new(mut out: W, node: Node) -> io::Result<Perfetto<W>> {
         // Of 30 bits, so that the numbers of CPUs fit behind it.
-        let pid = (hash(&format!("{}\n{}", node.name, node.boot)) >> 34) as u32 | 1;
+        let pid = (fnv1a(&format!("{}\n{}", node.name, node.boot)) >> 34) as u32 | 1;
         let name = json!({ "ph": "M", "name": "process_name", "pid": pid, "args": { "name": node.name } });
         write!(out, "{{\"traceEvents\":[\n{name}")?;
         Ok(Perfetto { out, node, pid, named: BTreeSet::new(), waiting: BTreeMap::new(), arrows: 0 })

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::key::Key;
 use super::network::Network;
-use crate::jobs::gang;
+use cosched_rules::hash::fnv1a;
 use cosched_rules::rows::{Fault, Given, Origin, Scalar};
 
 /// An interface's name is at most this long, bytes (IFNAMSIZ without its NUL).
@@ -110,5 +110,5 @@ pub fn once<T: Clone + Ord + fmt::Display>(given: &[Given<T>]) -> Result<Vec<T>,
 /// A number by the host's name: two nodes whose numbers meet lose a tie now and then, and nothing else.
 pub fn default_node_number() -> u32 {
     let name = nix::unistd::gethostname().unwrap_or_default();
-    (gang::hash(&name.to_string_lossy()) & u64::from(u16::MAX)) as u32
+    (fnv1a(&name.to_string_lossy()) & u64::from(u16::MAX)) as u32
 }

@@ -16,7 +16,8 @@ SEED = 1
 # Of the workload: g, v, c and L, in ns.
 G_NS, V_NS, C_NS, L_NS = 100_000, 25_000, 8_000, 10_000
 SIZES = {32: 5120, 1024: 160, 16384: 10}  # iterations, by nodes
-# The default workload of "sim bsp", by nodes: as many iterations of all processes, and enough that they are not all setup.
+# The default workload of "sim bsp", by nodes: as many iterations of all processes, and enough that they are not all
+# setup.
 SCALES = {nodes: max(320_000 // nodes, 20) for nodes in (2, 32, 512, 4096, 16384, 65536)}
 
 
@@ -99,7 +100,8 @@ def compare(repeats, out):
                 runs[name].append(run(nodes, iterations))
         for name, found in runs.items():
             for run in found:
-                # SimGrid's times are floating-point seconds: a ns for each of the steps of an iteration is the most they may be off.
+                # SimGrid's times are floating-point seconds: a ns for each of the steps of an iteration is the most
+                # they may be off.
                 if abs(run["end_ns"] - runs["scx_cosched"][0]["end_ns"]) > (0 if name != "SimGrid" else 20 * iterations):
                     raise Differs(f"{name}, {nodes} nodes: ends at {run['end_ns']} ns")
                 if run.get("messages", messages) != messages:
@@ -134,7 +136,8 @@ def scale(repeats):
     rows = []
     for nodes, found in runs.items():
         rates = [rate for rate, _ in found]
-        # By how much more there is than on 16,384 nodes, since the program itself is no task; three jobs have one on each node.
+        # By how much more there is than on 16,384 nodes, since the program itself is no task; three jobs have one on
+        # each node.
         bytes_per_task = (rss_kib[nodes] - rss_kib[16384]) * 1024 / (3 * (nodes - 16384)) if nodes > 16384 else None
         rows.append({
             "nodes": nodes, "millions_of_events_per_s": rates, "ns_per_event": 1e3 / statistics.median(rates),

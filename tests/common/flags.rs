@@ -4,7 +4,12 @@
 #![allow(dead_code)]
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::str::FromStr;
+use std::sync::LazyLock;
 
+use cosched_rules::rows::{Kind as RowKind, Row};
+use scx_cosched::settings::rows;
 use serde_json::Value;
 
 use super::command_line::command_line;
@@ -30,6 +35,7 @@ pub enum Kind {
 pub use Kind::{File, Lines, List, Number, Switch, Text, Truth, Whole};
 
 /// A flag, which is a key of the configuration file too if it is one of `run`.
+#[derive(Clone, Copy)]
 pub struct Setting {
     /// Without its dashes.
     pub flag: &'static str,
@@ -55,115 +61,62 @@ pub struct Need {
     pub or: (&'static str, &'static [&'static str]),
 }
 
-const fn need(axis: &'static str, rules: &'static [&'static str]) -> Need {
-    Need { axis, rules, or: ("wait", &[]) }
-}
+/// Every flag, but for those of `bench` and `sim`. One that is missing makes `every_flag_has_a_row` fail. What the
+/// program's own row says of a setting is not said again: of a number its range, of a rule its names, of all what they
+/// need. So a new setting has a row here only if it is a text of a form of its own.
+pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+    let known = |row: &'static Row| derived(row).or_else(|| TEXTS.iter().find(|text| text.flag == row.flag()).copied());
+    rows()
+        .map(|row| known(row).unwrap_or_else(|| panic!("{}: TEXTS has no values of it", row.key)))
+        .chain(OTHERS)
+        .collect()
+});
 
-const BOOSTS: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["demand", "periodic", "beat"]) };
-const CHOOSES: Need = Need { or: ("wait", &["spin-yield"]), ..need("arrival", &["periodic"]) };
-const PULSES: Need = Need { or: ("wait", &["spin-block", "spin-yield"]), ..need("arrival", &["periodic"]) };
-const SPINS: Need = need("wait", &["spin", "spin-block", "spin-yield"]);
-const RECKONS: Need = need("spin", &["baseline", "conditional", "adaptive-local", "adaptive-global"]);
-
-/// Every flag, but for those of `bench` and `sim`. One that is missing makes `every_flag_has_a_row` fail.
+/// Settings that are texts of a form of their own.
 #[rustfmt::skip]
-pub const SETTINGS: &[Setting] = &[
-    row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: beat, cc, dcs", &[]),
-    row("arrival", Text, &["none", "demand", "periodic", "gang", "beat"], &["sometimes", "", "Demand"],
-        "(known: none, demand, periodic, gang, beat", &[]),
-    row("gate", Text, &["always", "equalizing", "epochs", "rate", "auto"], &["open", "", "Rate"],
-        "(known: always, equalizing, epochs, rate, auto", &[BOOSTS]),
-    row("h-ms", Number, &["-3600000", "3600000"],
-        &["-3600000.5", "3600000.5", "-1e9", "NaN", "inf", "-inf", "ten", "", "1 ms"],
-        "it takes a number of ms from -3600000 to 3600000", &[BOOSTS, need("gate", &["equalizing", "epochs"])]),
-    row("target-fairness", Number, &["0.1", "10"], &["0.09", "10.5", "0", "-1", "NaN", "inf", "fair", ""],
-        "it takes a number from 0.1 to 10", &[BOOSTS, need("gate", &["auto"])]),
-    row("rate-exponent", Whole, &["-32", "32"], &["-33", "33", "1.5", "-4294967297", "two", ""],
-        "it takes a whole number from -32 to 32", &[BOOSTS, need("gate", &["rate"])]),
-    row("rate-constant-ms", Number, &["-3600000", "3600000"],
-        &["-3600000.5", "3600000.5", "1e300", "NaN", "inf", "-inf", "ten", "", "1 ms"],
-        "it takes a number of ms from -3600000 to 3600000", &[BOOSTS, need("gate", &["rate"])]),
-    row("epochs", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
-        &[BOOSTS, need("gate", &["auto", "equalizing", "always", "rate"])]),
-    row("residual-slice", Truth, &["true", "false"], &["1", "yes", "True", ""], "it takes true or false",
-        &[need("arrival", &["demand", "periodic", "beat"])]),
-    row("boost-choice", Text, &["round-robin", "next-pending", "most-pending", "longest-waiting"],
-        &["random", "", "round_robin"], "(known: round-robin, next-pending, most-pending, longest-waiting", &[CHOOSES]),
-    row("wait", Text, &["busy", "spin", "spin-block", "spin-yield"], &["sleep", "none", "", "Spin", "spin_block"],
-        "(known: busy, spin, spin-block, spin-yield", &[]),
-    row("spin", Text, &["immediate", "fixed", "baseline", "conditional", "adaptive-local", "adaptive-global"],
-        &["adaptive", "", "Fixed"], "(known: immediate, fixed, baseline, conditional, adaptive-local, adaptive-global",
-        &[SPINS]),
-    row("spin-us", Whole, &["1", "10000"], &["0", "10001", "-1", "4294967297", "1.5", "20us", ""],
-        "it takes a whole number of us from 1 to 10000", &[SPINS, need("spin", &["fixed"])]),
-    row("recheck-ms", Whole, &["1", "1000"], &["0", "1001", "-1", "4294967297", "1.5", "20ms", ""],
-        "it takes a whole number of ms from 1 to 1000", &[need("wait", &["spin-block"])]),
-    row("interval-us", Whole, &["100", "100000"], &["99", "100001", "-1", "4294967396", "100.5", "1ms", ""],
-        "it takes a whole number of us from 100 to 100000", &[PULSES]),
-    row("quantum-ms", Whole, &["1", "60000"], &["0", "60001", "-1", "4294967297", "1.5", "1s", ""],
-        "it takes a whole number of ms from 1 to 60000", &[need("arrival", &["gang", "beat"])]),
-    row("rows", Whole, &["1", "1024"], &["0", "1025", "-1", "4294967297", "1.5", "five", ""],
-        "it takes a whole number from 1 to 1024", &[need("arrival", &["gang"])]),
-    row("slice-us", Whole, &["100", "1000000"],
-        &["99", "1000001", "-1", "4294967396", "99999999999999999999", "1e3", "20ms", ""],
-        "it takes a whole number of us from 100 to 1000000", &[]),
-    row("latency-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
-        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
-    row("overhead-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
-        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
-    row("switch-us", Number, &["0", "1000000"], &["-0.5", "1000000.5", "NaN", "inf", "1us", ""],
-        "it takes a number of us from 0 to 1000000", &[SPINS, RECKONS]),
+const TEXTS: [Setting; 11] = [
+    row("policy", Text, &["dcs", "local"], &["dsc", "", "DCS", "a\nb"], "(known: beat, cc, dcs"),
     row("job-by", Text, &["cgroup", "session", "process"], &["user", "", "Cgroup"],
-        "it takes cgroup, session or process", &[]),
+        "it takes cgroup, session or process"),
     row("arrivals", Text, &["futex", "pipe,eventfd", "futex,futex"], &["", "tcp", "futex,", "Pipe", "futex pipe", "all"],
-        "it takes futex, pipe and eventfd, with commas between them", &[]),
+        "it takes futex, pipe and eventfd, with commas between them"),
     row("gang-row", Lines, &["/a=0", "/slurm/job_7=1023", "/a=b*=5", "*=1"],
         &["", "/a", "=1", "/a=", "/a=1024", "/a=-1", "/a=1.5", "/a=one", "/a=4294967296", "/a*b=1", "/a\nb=1"],
-        "it takes ", &[]),
+        "it takes "),
     row("job-name", List, &["a=/a", "ocean=/system.slice/ocean-*", "a=/b=c*", "a b=*"],
-        &["", "/a", "=/a", "a=", "a*=/a", "a\nb=/a", "a=/b*c", "a=/b\nc"], "it takes ", &[]),
+        &["", "/a", "=/a", "a=", "a*=/a", "a\nb=/a", "a=/b*c", "a=/b\nc"], "it takes "),
     row("peer", List, &["10.1.0.0/16", "fd00::/64", "0.0.0.0/0", "::/0", "10.0.0.1/32"],
         &["", "10.1.0.0", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/+8", "fd00::/129", "host/8", "10.1.2.3/16", "10.1/16", "/8"],
-        "it takes a network, such as 10.1.0.0/16 or fd00::/64", &[]),
+        "it takes a network, such as 10.1.0.0/16 or fd00::/64"),
     row("interface", List, &["auto", "eth0", "no_such_if", "abcdefghijklmno"],
-        &["", "abcdefghijklmnop", "a/b", "a b", "..", "eth0:1"], "it takes the name of a network interface, or 'auto'",
-        &[]),
-    row("cluster-key", Text, &["/no/such/key"], &[""], "it takes the path of a file with 32 hexadecimal digits", &[]),
-    row("node-number", Whole, &["0", "65535"], &["-1", "65536", "4294967296", "1.5", "one", ""],
-        "it takes a whole number from 0 to 65535", &[]),
-    row("prefetch", Whole, &["0", "8"], &["-1", "9", "4294967296", "1.5", "all", ""],
-        "it takes a whole number from 0 to 8", &[]),
-    row("prefetch-port", Whole, &["1", "65535"], &["0", "-1", "65536", "1.5", "udp", ""],
-        "it takes a whole number from 1 to 65535", &[]),
+        &["", "abcdefghijklmnop", "a/b", "a b", "..", "eth0:1"], "it takes the name of a network interface, or 'auto'"),
+    row("cluster-key", Text, &["/no/such/key"], &[""], "it takes the path of a file with 32 hexadecimal digits"),
     row("metrics-listen", Text, &["none"],
         &["29937", "", ":29937", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:29937", "::1:29937"],
-        "it takes ADDRESS:PORT", &[]),
-    row("jobs-top", Whole, &["0", "4096"], &["-1", "4097", "4294967296", "1.5", "all", ""],
-        "it takes a whole number from 0 to 4096", &[]),
-    row("stats", Number, &["0.01", "3600"], &["0.009", "3600.5", "0", "-1", "NaN", "inf", "often", ""],
-        "it takes a number of seconds from 0.01 to 3600", &[]),
-    row("exit-dump-len", Whole, &["0", "16777216"], &["-1", "16777217", "4294967296", "0.5", "1M", ""],
-        "it takes a whole number of bytes from 0 to 16777216", &[]),
+        "it takes ADDRESS:PORT"),
     row("control-socket", Text, &["/no/such/directory/a.sock"], &["relative.sock", "./a", ""],
-        "it takes an absolute path", &[]),
+        "it takes an absolute path"),
     row("hints-socket", Text, &["/no/such/directory/b.sock"], &["relative.sock", "./b", ""],
-        "it takes an absolute path", &[]),
+        "it takes an absolute path"),
+];
+
+/// Flags that are no settings.
+#[rustfmt::skip]
+const OTHERS: [Setting; 10] = [
     row("interval", Number, &[], &["0.09", "60.5", "0", "-1", "NaN", "inf", "long", ""],
-        "it takes a number of seconds from 0.1 to 60", &[]),
-    row("no-colour", Switch, &[], &["1", "true"], "no more were expected", &[]),
+        "it takes a number of seconds from 0.1 to 60"),
+    row("no-colour", Switch, &[], &["1", "true"], "no more were expected"),
     row("seconds", Number, &[], &["0.09", "3600.5", "0", "-1", "NaN", "inf", "long", ""],
-        "it takes a number of seconds from 0.1 to 3600", &[]),
+        "it takes a number of seconds from 0.1 to 3600"),
     row("events", Text, &["arrivals", "switches,decisions", "arrivals,decisions,switches,turns"],
-        &["", "Arrivals", "arrivals,", "arrivals decisions", "all"], "it takes any of arrivals, decisions, switches and turns",
-        &[]),
-    row("job", Text, &["/slurm/job_7*"], &["", "/a\nb"], "it takes a job's name as 'status' shows it", &[]),
-    row("perfetto", File, &[], &[""], "a value is required", &[]),
-    row("config", File, &[], &[""], "a value is required", &[]),
-    row("verbose", Switch, &[], &["1", "true", "false"], "no more were expected", &[]),
-    row("json", Switch, &[], &["1", "true"], "no more were expected", &[]),
+        &["", "Arrivals", "arrivals,", "arrivals decisions", "all"], "it takes any of arrivals, decisions, switches and turns"),
+    row("job", Text, &["/slurm/job_7*"], &["", "/a\nb"], "it takes a job's name as 'status' shows it"),
+    row("perfetto", File, &[], &[""], "a value is required"),
+    row("config", File, &[], &[""], "a value is required"),
+    row("json", Switch, &[], &["1", "true"], "no more were expected"),
     row("monitor", Number, &[], &["0.009", "3600.5", "0", "-1", "NaN", "x", ""],
-        "it takes a number of seconds from 0.01 to 3600", &[]),
-    row("help-stats", Switch, &[], &["1"], "no more were expected", &[]),
+        "it takes a number of seconds from 0.01 to 3600"),
+    row("help-stats", Switch, &[], &["1"], "no more were expected"),
 ];
 
 const fn row(
@@ -172,9 +125,63 @@ const fn row(
     good: &'static [&'static str],
     bad: &'static [&'static str],
     takes: &'static str,
-    needs: &'static [Need],
 ) -> Setting {
-    Setting { flag, kind, good, bad, takes, needs }
+    Setting { flag, kind, good, bad, takes, needs: &[] }
+}
+
+/// What the program's row says of a setting; None: its type knows more than the row.
+fn derived(row: &'static Row) -> Option<Setting> {
+    let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (kind, good, bad, takes) = match row.kind {
+        RowKind::Whole(range) => {
+            let (min, max) = ends::<i64>(&range.bounds());
+            let beyond = [min - 1, max + 1, min + (1 << 32), max - (1 << 32)].map(|value| value.to_string());
+            let wrong = words(&["99999999999999999999", "1.5", "one", "1ms", ""]);
+            (Whole, vec![min.to_string(), max.to_string()], [&beyond[..], &wrong].concat(), range.describe())
+        }
+        RowKind::Real(range) => {
+            let (min, max) = ends::<f64>(&range.bounds());
+            let beyond = [min - 0.001, max + 0.5].map(|value| value.to_string());
+            let wrong = words(&["-1e9", "1e300", "NaN", "inf", "-inf", "ten", "1 ms", ""]);
+            (Number, vec![min.to_string(), max.to_string()], [&beyond[..], &wrong].concat(), range.describe())
+        }
+        RowKind::Truth => {
+            (Truth, words(&["true", "false"]), words(&["1", "yes", "True", ""]), "it takes true or false".into())
+        }
+        RowKind::Switch => (Switch, vec![], words(&["1", "true", "false"]), "no more were expected".into()),
+        RowKind::Text(_) => {
+            let message = (row.check)(row, "?").err()?;
+            let takes = &message[message.find("(known: ")?..];
+            let known: Vec<String> = takes[8..].trim_end_matches(')').split(", ").map(String::from).collect();
+            let bad = ["?", "", &known[0].to_uppercase(), "a\nb"].map(String::from).to_vec();
+            (Text, known, bad, takes.to_string())
+        }
+        RowKind::List | RowKind::Table => return None,
+    };
+    let needs = row.needs.iter().map(|need| Need {
+        axis: need[0].0,
+        rules: need[0].1,
+        or: need.get(1).copied().unwrap_or(("wait", &[])),
+    });
+    Some(Setting {
+        flag: row.flag().leak(),
+        kind,
+        good: leak(good),
+        bad: leak(bad),
+        takes: takes.leak(),
+        needs: needs.collect::<Vec<_>>().leak(),
+    })
+}
+
+/// Both ends of a range, as the program says them.
+fn ends<T: FromStr<Err: Debug>>(bounds: &str) -> (T, T) {
+    let (min, max) = bounds.split_once(" to ").unwrap();
+    (min.parse().unwrap(), max.parse().unwrap())
+}
+
+/// For as long as the test runs, as the rows of the program are there.
+fn leak(texts: Vec<String>) -> &'static [&'static str] {
+    texts.into_iter().map(|text| &*text.leak()).collect::<Vec<_>>().leak()
 }
 
 impl Setting {

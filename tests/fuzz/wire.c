@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What other nodes send, to the parsers of policies/wire.h and policies/prefetch.h: built for libFuzzer with the
- * sanitizers of addresses and of undefined behaviour (tests/fuzz/run). The same code runs in the kernel, where the
- * verifier sees to addresses; tests/wire_xdp*.rs hand it packets there.
+ * What other nodes send, to the parsers of policies/wire.h, policies/surplus.h and policies/prefetch.h. It is built for
+ * libFuzzer with the sanitizers of addresses and of undefined behaviour (tests/fuzz/run). The same code runs in the
+ * kernel, where the verifier sees to addresses; tests/wire_xdp*.rs hand it packets there.
  *
  * An input is a byte that says whether the cluster has a key, the present of the reader in 8 bytes, and what came. A
  * message that is believed must be the one that its sender writes.
@@ -12,6 +12,7 @@
 
 #include "../../policies/native.h"
 #include "../../policies/prefetch.h"
+#include "../../policies/surplus.h"
 
 #define HEAD	9
 

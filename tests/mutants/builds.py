@@ -44,10 +44,12 @@ REACH = {
     "phase": ["phase", "parking_model"],
     "policy": ["gate_edges", "gates", "spins", "waits", "auto_gate", "epochs", "sim_markov"],
     "prefetch": ["prefetch"],
+    "siphash": ["wire", "prefetch"],
     "spin": ["spins", "waits"],
     "spin_adaptive": ["spins"],
     "spin_baseline": ["spins"],
     "spin_conditional": ["spins"],
+    "surplus": ["wire"],
     "wait": ["waits"],
     "wait_spin": ["waits"],
     "window": ["window", "auto_gate"],
@@ -59,6 +61,8 @@ DIFFERENTIAL = {
     "fair": ["differential_fair"],
     "limit": ["differential_limit"],
     "prefetch": ["differential_wire"],
+    "siphash": ["differential_wire"],
+    "surplus": ["differential_wire"],
     "wire": ["differential_wire"],
 }
 

@@ -43,10 +43,10 @@ read_contenders() {
 	contenders=$(IFS=,; echo "${list[*]}")
 }
 
-# summarize TESTBED JOBS SUMMARY SECONDS COMPETITORS: of the lines that the nodes wrote, and a table. Medians over the runs, both jobs
-# together; a job's time to completion is one over its steps per second. "of_a_share" is what it makes of what one makes alone,
-# over the share that it is due; it may be more than 1, for who waits alone has his CPU wait too. "efficiency" is what it makes
-# of a second of CPU time, over what one makes of it alone, whatever its share is.
+# summarize TESTBED JOBS SUMMARY SECONDS COMPETITORS: of the lines that the nodes wrote, and a table. Medians over the
+# runs, both jobs together; a job's time to completion is one over its steps per second. "of_a_share" is what it makes
+# of what one makes alone, over the share that it is due; it may be more than 1, for who waits alone has his CPU wait
+# too. "efficiency" is what it makes of a second of CPU time, over what one makes of it alone, whatever its share is.
 summarize() {
 	jq --slurp --arg testbed "$1" --argjson seconds "$4" --argjson competitors "$5" '
 		def median: sort | .[(length - 1) / 2 | floor] / 2 + .[length / 2 | floor] / 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * hinter MODE [MS TIMES]: a program that gives hints, for tests/vm/cases. It polls memory alone, so that the scheduler
- * knows of its waits what it says, and nothing else. Prints "heard" when a scheduler hears it, and ends with 3 if none has
- * within 30 s.
+ * knows of its waits what it says, and nothing else. Prints "heard" when a scheduler hears it, and ends with 3 if none
+ * has within 30 s.
  *
  *	waits			says that it waits, and looks for something that never comes
  *	dozes			says each second that it waits, and sleeps

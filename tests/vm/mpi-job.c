@@ -8,10 +8,10 @@
  *	coarse		some 50 ms of computing, then the ranks agree on the result
  *
  * It runs from the beginning, which rank 0 says by making FILE.ready, but counts from the time on that it then finds in
- * FILE.start, one of its CLOCK_MONOTONIC in seconds, for so many SECONDS; then it goes on for a second, so that others that
- * count have it beside them to the end. Rank 0 says when, in the messages that there are anyway or in one more for each
- * sixteen. The steps that are under way when it begins and when it ends count with all the time that they take: some take
- * seconds. Prints a line for each rank:
+ * FILE.start, one of its CLOCK_MONOTONIC in seconds, for so many SECONDS; then it goes on for a second, so that others
+ * that count have it beside them to the end. Rank 0 says when, in the messages that there are anyway or in one more for
+ * each sixteen. The steps that are under way when it begins and when it ends count with all the time that they take:
+ * some take seconds. Prints a line for each rank:
  *
  *	rank R steps N elapsed S cpu S
  */

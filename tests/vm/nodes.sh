@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Two VMs with a wire between them, of which node 0 has both do what it says. To source in each, with the programs that are to
-# be found on either in PATH, and mpi-remote among them. What is to be kept while they run goes to $tmp. In one VM each of its
-# two CPUs stands for a node.
+# Two VMs with a wire between them, of which node 0 has both do what it says. To source in each, with the programs that
+# are to be found on either in PATH, and mpi-remote among them. What is to be kept while they run goes to $tmp. In one
+# VM each of its two CPUs stands for a node.
 nodes=(10.77.0.1 10.77.0.2) cpus=(0) interface=eth0
 (( NODES == 2 )) || nodes=(127.0.0.1 127.0.0.1) cpus=(0 1) interface=lo
 tmp=/run/nodes slice=/sys/kernel/debug/sched/base_slice_ns
@@ -73,8 +73,8 @@ compete_with() {
 	compete 0
 }
 
-# compete YES: whether the competitors go on. Jobs start and end without them, which takes long enough. They go on one after
-# the other, after random times, so that the CPUs' turns stand in another position to each other each time.
+# compete YES: whether the competitors go on. Jobs start and end without them, which takes long enough. They go on one
+# after the other, after random times, so that the CPUs' turns stand in another position to each other each time.
 compete() {
 	local i command=''
 	for (( i = 1; i <= competitors; i++ )); do
@@ -84,8 +84,9 @@ compete() {
 	everywhere "$command true"
 }
 
-# contend SCHEDULER: schedule as it does, and set the jobs that run then, how many competitors they have on each node, and how
-# many tasks want a CPU. A path is that of another sched_ext scheduler, and PRESET+FLAG=VALUE is a preset with a flag of "run".
+# contend SCHEDULER: schedule as it does, and set the jobs that run then, how many competitors they have on each node,
+# and how many tasks want a CPU. A path is that of another sched_ext scheduler, and PRESET+FLAG=VALUE is a preset with a
+# flag of "run".
 contend() {
 	local key=/run/cluster-key
 	local flags rows=() wire=(--peer "${nodes[0]%.*}.0/24" --cluster-key "$key")

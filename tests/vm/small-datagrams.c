@@ -4,8 +4,8 @@
  * small-datagrams send ADDRESS PORT SECONDS: how many datagrams of 64 bytes a second come across.
  *
  * The sender has at most WINDOW of them on their way, and the receiver says of every BATCH of them that it has come. So
- * the slower node sets the pace, and it is never flooded: where one is, it spends its time on what it drops later, and a
- * little more work for each makes it lose nearly all. What is lost is sent again after 0.1 s of silence.
+ * the slower node sets the pace, and it is never flooded: where one is, it spends its time on what it drops later, and
+ * a little more work for each makes it lose nearly all. What is lost is sent again after 0.1 s of silence.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -22,22 +22,22 @@ use cosched_rules::report;
 #[derive(Clone, Debug, clap::Args)]
 pub struct PoliciesArgs {
     /// What runs: spin-4 is a job of spinning receivers with 4 competitors on each node, block-2x3 two jobs
-    /// of blocking ones with 3. After that -200us is computing so long for each message, -mixed 0, 200, 1000
-    /// and 5000 us in turn, by job, and -t3 three threads on each node, with a token each. With -barrier after that a
+    /// of blocking ones with 3. After that -200us is computing so long for each message, and -mixed 0, 200,
+    /// 1000 and 5000 us in turn, by job. -t3 is three threads on each node, with a token each. With -barrier after that a
     /// job is on all nodes: its process on CPU 0 sends to all others, which compute, and waits for them. With -bulk,
     /// -news, -transpose or -random it is one of `bench spmd` on all nodes, and -v150 is its imbalance. With -io the
     /// first competitor of each node sleeps 5 ms after each 10 ms of computing, and with -nice1 all have nice level 1.
     #[arg(long, value_name = "NAME,...", default_value = "spin-4,block-4,spin-8,spin-2x2")]
     scenarios: Scenarios,
 
-    /// Schedulers to compare: eevdf, which is the kernel's own, with or without another slice
-    /// (eevdf+slice_us=20000), also with wake-ups that preempt nothing (eevdf+wakeup_preemption=0), presets, with
-    /// or without changes (dcs+h_ms=-20), 'presets' for all of them, 'strategies' for the ten of Zhang, without gates,
-    /// and other sched_ext schedulers (peer:NAME=/path/to/binary, and its arguments after spaces).
+    /// Schedulers to compare. eevdf is the kernel's own, with or without another slice (eevdf+slice_us=20000), also
+    /// with wake-ups that preempt nothing (eevdf+wakeup_preemption=0). Presets are with or without changes
+    /// (dcs+h_ms=-20). 'presets' is all of them, and 'strategies' the ten of Zhang, without gates. Other sched_ext
+    /// schedulers are peer:NAME=/path/to/binary, with arguments after spaces.
     #[arg(long, value_name = "NAME,...", default_value = "eevdf,presets")]
     schedulers: Contenders,
 
-    /// CPUs that stand for a node each, from CPU 0 on, an even number: the jobs run on every pair of them, or
+    /// CPUs that stand for a node each, from CPU 0 on, an even number. The jobs run on every pair of them, or
     /// at a barrier on all.
     #[arg(long, value_name = "N", default_value = "2", value_parser = parse_nodes)]
     nodes: u8,

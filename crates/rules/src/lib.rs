@@ -9,12 +9,14 @@
 //! | [`policy`], [`presets`] | a rule on each axis with parameters, and the papers' names for some of them |
 //! | [`costs`] | what messages and switches cost, which some rules go by |
 //! | [`rows`], [`range`] | what is known of a setting, and what follows from it |
+//! | [`hash`] | names as numbers that all nodes have alike |
 //! | [`report`] | the command line's errors, one line each |
 #![warn(missing_docs)]
 
 pub mod axes;
 pub mod choices;
 pub mod costs;
+pub mod hash;
 pub mod native;
 pub mod policy;
 pub mod presets;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The presets: policies under the papers' names, from `policies/presets.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result, anyhow};
@@ -66,6 +66,17 @@ pub fn find(name: &str) -> Result<Preset, String> {
         let known: Vec<&str> = PRESETS.keys().map(String::as_str).collect();
         format!("unknown policy '{name}' (known: {})", known.join(", "))
     })
+}
+
+/// What the choice `key` is unless somebody makes it, in words for `--help`.
+pub fn default_of(key: &str) -> String {
+    let of_presets = all().values().filter_map(|preset| preset.policy.choices.text(key));
+    let mut values: BTreeSet<String> = of_presets.chain(Choices::defaults().text(key)).collect();
+    match values.len() {
+        0 => "measured".into(),
+        1 => values.pop_first().unwrap_or_default(),
+        _ => "by preset, see 'policy list --json'".into(),
+    }
 }
 
 /// What is changed in a preset, as the loader's own flags.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A thousand busy tasks that are tied to one CPU of 32 cost the other 31 nothing: these stay idle while they have nothing
-# to do, and lose less than 2% when they are busy. And each of the thousand has a turn within 3 s.
+# A thousand busy tasks that are tied to one CPU of 32 cost the other 31 nothing: these stay idle while they have
+# nothing to do, and lose less than 2% when they are busy. And each of the thousand has a turn within 3 s.
 #
 # CPUs: 32
 . "$(dirname -- "$0")/../case.sh"

@@ -31,9 +31,9 @@ alone() {
 	(( shares[0] > 90 ))
 }
 
-# computes: a task that computes, and has a look at a socket every 1 to 3 ms, has half of the CPU that it shares with a hog.
-# Under emulation such a look takes 0.1 to 0.2 ms, so ticks may find it there twice in a row and take it for one that
-# waits: now and then, for the recheck time. The default of 50 ms does not show in its share.
+# computes: a task that computes, and has a look at a socket every 1 to 3 ms, has half of the CPU that it shares with a
+# hog. Under emulation such a look takes 0.1 to 0.2 ms, so ticks may find it there twice in a row and take it for one
+# that waits: now and then, for the recheck time. The default of 50 ms does not show in its share.
 computes() {
 	local before
 	before=$(counter parks)
@@ -59,8 +59,8 @@ while True:
 	(( shares[0] >= 42 && shares[1] >= 42 ))
 }
 
-# has_many MOST: a task that receives from eight sockets, and has had a message in each of them at once, is parked when it
-# has read them. It has MOST per cent of its CPU, and the next eight messages long before it would look again.
+# has_many MOST: a task that receives from eight sockets, and has had a message in each of them at once, is parked when
+# it has read them. It has MOST per cent of its CPU, and the next eight messages long before it would look again.
 has_many() {
 	local many asker took
 	"$LOADS" many 8 6 >"$tmp/many" &
@@ -79,10 +79,11 @@ has_many() {
 longest=100
 start --policy sb --recheck-ms 1000
 for wait in spin-block spin-yield; do
-	# A task that yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of 4 ms;
-	# later if it is outside of its calls half of the time, as this recv0 and select0 are. How much later depends on where
-	# in their round ticks find them: they had 1 to 33% in twenty tries, and have half of the CPU if nothing finds them. A
-	# task that yields had 26 to 47% in 28 tries of 4 s, and once more than 48; in sixteen of 16 s it had 31 to 35.
+	# A task that yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of
+	# 4 ms; later if it is outside of its calls half of the time, as this recv0 and select0 are. How much later
+	# depends on where in their round ticks find them: they had 1 to 33% in twenty tries, and have half of the CPU
+	# if nothing finds them. A task that yields had 26 to 47% in 28 tries of 4 s, and once more than 48; in sixteen
+	# of 16 s it had 31 to 35.
 	kinds=(udp4/poll0 tcp6/poll0)
 	if [[ $wait == spin-block ]]; then seconds=4 most=10 kinds+=(stream/select0 tcp4/recv0); else seconds=16 most=48; fi
 	declare -A later=([stream/select0]=40 [tcp4/recv0]=40)
@@ -95,7 +96,8 @@ for wait in spin-block spin-yield; do
 		shared $kind "${later[$kind]:-$most}" || fail "$kind is not parked"
 	done
 	if [[ $wait == spin-block ]]; then
-		# To look again takes a few ticks of 4 ms each time, as it may be outside of its calls at a tick: 22% in virtual time.
+		# To look again takes a few ticks of 4 ms each time, as it may be outside of its calls at a tick: 22% in
+		# virtual time.
 		rechecks=$(counter rechecks)
 		scx_cosched policy set sb
 		shared tcp4/poll0 30 || fail "one that looks again after 50 ms is not parked"

@@ -12,7 +12,8 @@ in_band() {
 	done
 }
 
-# even NAME EXPECTED: in the long run each hog has so many per cent of a CPU. One that stays where it is never gets there.
+# even NAME EXPECTED: in the long run each hog has so many per cent of a CPU. One that stays where it is never gets
+# there.
 even() {
 	local i at_first began=${EPOCHREALTIME/./}
 	ran "${hogs[@]}"
@@ -74,8 +75,8 @@ hog in_group light taskset -c 1
 hog in_group light taskset -c 1
 apart "a cgroup of weight 1000, and two in one of weight 100"
 
-# One alone in its group counts for all of its group wherever it goes. With 50 of 125 on CPU 1 it has more than with 50 of
-# 150 where it starts, and the one that it leaves has its CPU to itself.
+# One alone in its group counts for all of its group wherever it goes. With 50 of 125 on CPU 1 it has more than with 50
+# of 150 where it starts, and the one that it leaves has its CPU to itself.
 mkdir -p /sys/fs/cgroup/{stays,moves,beside}
 echo 50 >/sys/fs/cgroup/moves/cpu.weight
 echo 75 >/sys/fs/cgroup/beside/cpu.weight

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Epochs of who is no peer are refused, and who does not answer is told no more of them; with a key they cross the wire as
-# well. Sockets of another network namespace are not told. Nothing is left when the scheduler is killed.
+# Epochs of who is no peer are refused, and who does not answer is told no more of them; with a key they cross the wire
+# as well. Sockets of another network namespace are not told. Nothing is left when the scheduler is killed.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
 

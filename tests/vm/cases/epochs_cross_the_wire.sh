@@ -29,8 +29,8 @@ table inet strip {
 	chain out { type filter hook postrouting priority mangle; tcp option 253 exists reset tcp option 253; }
 }
 END
-# What has been told is soon of no account: else all messages of these connections would be of an old epoch from here on.
-# A few other messages carry the epoch of a CPU of this machine, and may be.
+# What has been told is soon of no account: else all messages of these connections would be of an old epoch from here
+# on. A few other messages carry the epoch of a CPU of this machine, and may be.
 sleep 1.5
 denied=$(denied)
 sleep 2

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Who is no parallel job has what the kernel's own scheduler would give it, to the shell loop's, the pipe's and the
-# editor's neighbour alike. EEVDF is measured in the same boot, and where the bound is one of its figures it is that one.
+# editor's neighbour alike. EEVDF is measured in the same boot, and where the bound is one of its figures it is that
+# one.
 . "$(dirname -- "$0")/../case.sh"
 
 # load NAME ARG...: a load on CPU 0, in the cgroup of that name

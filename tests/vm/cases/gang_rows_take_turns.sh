@@ -1,6 +1,6 @@
 #!/bin/bash
-# Under gang the jobs of a row have all CPUs for their quantum, and those of the other rows none; each job gets its share.
-# A CPU whose row has nothing to run there runs somebody else.
+# Under gang the jobs of a row have all CPUs for their quantum, and those of the other rows none; each job gets its
+# share. A CPU whose row has nothing to run there runs somebody else.
 . "$(dirname -- "$0")/../case.sh"
 
 quantum_ms=200
@@ -83,7 +83,8 @@ kill "${hogs[1]}"
 hogs=("${hogs[0]}" "${hogs[2]}" "${hogs[3]}") names=(first/0 second/0 second/1)
 gap || fail "with a job that leaves a CPU out"
 
-# Two of the first job on CPU 0, one of which waits when the policy becomes gang again: they share the turns of their row.
+# Two of the first job on CPU 0, one of which waits when the policy becomes gang again: they share the turns of their
+# row.
 scx_cosched policy set dcs-sb
 hog in_group first taskset -c 0
 sleep 1

@@ -1,8 +1,8 @@
 #!/bin/bash
-# A thread that polls memory and says so leaves its CPU to whoever computes there, and returns as soon as another thread of
-# its process says that there is something for it; or by itself, after the recheck time. Who says that there is something
-# when there is nothing has no more than his share of the CPU, and who says that he waits and computes, less. Processes of
-# any user may say so, in containers too, of their own threads alone.
+# A thread that polls memory and says so leaves its CPU to whoever computes there, and returns as soon as another thread
+# of its process says that there is something for it; or by itself, after the recheck time. Who says that there is
+# something when there is nothing has no more than his share of the CPU, and who says that he waits and computes, less.
+# Processes of any user may say so, in containers too, of their own threads alone.
 . "$(dirname -- "$0")/../case.sh"
 
 hinter=/usr/local/bin/hinter
@@ -91,7 +91,8 @@ for thread in [1, 0, 2**31, 2**32 - 1, os.getppid()]:
 assert ask(request(), request(thread=1), request(slot=63))[0] == [0, ESRCH, 0]
 END
 
-# Whoever keeps pages that he has hung up on takes memory: he gets half of all there may be, and none more until he lets go.
+# Whoever keeps pages that he has hung up on takes memory: he gets half of all there may be, and none more until he lets
+# go.
 "${nobody[@]}" python3 -IS - $hints <<'END' || fail "the memory of pages has no bound"
 import os, socket, struct, sys, time
 def page():

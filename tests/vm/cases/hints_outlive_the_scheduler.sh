@@ -1,6 +1,6 @@
 #!/bin/bash
-# A process that gives hints is heard by the next scheduler as well, with nothing done about it. And one that hangs up is
-# forgotten with all its threads, though they live on.
+# A process that gives hints is heard by the next scheduler as well, with nothing done about it. And one that hangs up
+# is forgotten with all its threads, though they live on.
 . "$(dirname -- "$0")/../case.sh"
 
 hinter=/usr/local/bin/hinter

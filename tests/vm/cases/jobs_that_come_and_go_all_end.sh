@@ -1,6 +1,6 @@
 #!/bin/bash
-# Jobs come, wait for slots, run beside others and go, under demand and in the rows of a gang. All of them end, and nothing
-# of them is left.
+# Jobs come, wait for slots, run beside others and go, under demand and in the rows of a gang. All of them end, and
+# nothing of them is left.
 . "$(dirname -- "$0")/../case.sh"
 
 out=$tmp/mix.json

@@ -15,7 +15,8 @@ for setting in "count 0" "pkt_size 60" "clone_skb 1000000" "burst 10000" "delay 
 done
 thread=$(pgrep -x kpktgend_0)
 
-# share: sets the arrays alone and shares to the per cent that the thread has of CPU 0 alone, and beside a busy task both have
+# share: sets the arrays alone and shares to the per cent that the thread has of CPU 0 alone, and beside a busy task
+# both have
 share() {
 	echo start >$pktgen/pgctrl &
 	starter=$!

@@ -1,14 +1,15 @@
 #!/bin/bash
-# cpu.max holds as it does under the kernel's own scheduler: alone and beside others, nested, on several CPUs at once, with a
-# burst, for a job that is boosted, and as soon as it is changed. And a task whose group may run next to nothing runs all the
-# same, before the kernel loses its patience.
+# cpu.max holds as it does under the kernel's own scheduler: alone and beside others, nested, on several CPUs at once,
+# with a burst, for a job that is boosted, and as soon as it is changed. And a task whose group may run next to nothing
+# runs all the same, before the kernel loses its patience.
 # Needs Linux 6.17: earlier ones do not tell a scheduler of cpu.max
 # Needs timers: a task that was set aside on an idle CPU comes back by one
 . "$(dirname -- "$0")/../case.sh"
 
 root=/sys/fs/cgroup
 
-# steer TICK_US: how far the clock of timers goes on in 10 ms, as NTP would have it. The scheduler's clock does not follow.
+# steer TICK_US: how far the clock of timers goes on in 10 ms, as NTP would have it. The scheduler's clock does not
+# follow.
 steer() {
 	python3 -IS - "$1" <<'END'
 import ctypes, sys
@@ -77,8 +78,8 @@ keeps() {
 	(( $2 * 100 >= $3 * 97 && $2 * 100 <= $3 * 103 )) || fail "$1 has $2 permille of a CPU, not $3"
 }
 
-# tree SEED: prints a random tree of groups, on CPU 0 or on both: first the CPUs, then for each group, parents first, its path,
-# weight, limit, burst and what it is to have, permille
+# tree SEED: prints a random tree of groups, on CPU 0 or on both: first the CPUs, then for each group, parents first,
+# its path, weight, limit, burst and what it is to have, permille
 tree() {
 	python3 -IS - "$1" <<'END'
 import random, sys
@@ -118,7 +119,8 @@ class Group:
             yield from g.all()
 
 while True:
-    # While a group of a longer period takes its time all at once, a shorter one may pass by unused: so all have the same.
+    # While a group of a longer period takes its time all at once, a shorter one may pass by unused: so all have the
+    # same.
     period = chance.choice([10, 20, 50, 100, 250, 500, 1000])
     top = Group("tree", 1, period)
     top.limit, top.most, top.weight = None, 1000 * cpus, 100

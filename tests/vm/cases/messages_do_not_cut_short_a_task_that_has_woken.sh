@@ -4,8 +4,8 @@
 # does not have the CPU back, after the kernel thread neither, until the task sleeps again, or has had time to. Else the
 # task would wait for as long as the boost lasts, 20 ms.
 #
-# So it is where the message has come just before, and the receiver is to run next: the task has its moment first. And so
-# it is where the job has won the turn. Under "local" it is the receiver that has a moment, which the next tick ends.
+# So it is where the message has come just before, and the receiver is to run next: the task has its moment first. And
+# so it is where the job has won the turn. Under "local" it is the receiver that has a moment, which the next tick ends.
 . "$(dirname -- "$0")/../case.sh"
 
 # measure WAIT POLICY: a task on each CPU wakes each 10.02 ms, at all times within a tick. It changes its nice level and

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A pipe promises at each message that its sender is about to sleep. So its receiver does not take the CPU from the sender
-# at once, or tasks that wake each other would switch at each message. A sender that breaks the promise has the CPU until
-# the next tick, and no longer.
+# A pipe promises at each message that its sender is about to sleep. So its receiver does not take the CPU from the
+# sender at once, or tasks that wake each other would switch at each message. A sender that breaks the promise has the
+# CPU until the next tick, and no longer.
 . "$(dirname -- "$0")/../case.sh"
 
 start --policy local

@@ -3,8 +3,8 @@
 # runs at once; under every gate, and with as many messages as there can be, none is forgotten.
 #
 # It has no reason with a message every 133 ms: a receiver that is boosted keeps its CPU for a slice of 20 ms at most,
-# and its fair share of that time is 27. With one every 33 ms it has had 98 of the first 160 ms, and the gate has it wait
-# until the others have caught up.
+# and its fair share of that time is 27. With one every 33 ms it has had 98 of the first 160 ms, and the gate has it
+# wait until the others have caught up.
 #
 # The receivers ask again and again: one that sleeps comes first when it wakes up, whoever counts its messages. They are
 # alone with the hogs, since what else happens on a CPU would hide a demand that was forgotten.

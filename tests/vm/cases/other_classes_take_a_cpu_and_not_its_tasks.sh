@@ -86,8 +86,8 @@ used=$(usage 2 "${hogs[0]}")
 echo "the same while CPU 1 has another task: $used us of 2 s"
 (( used > 700000 )) || fail "a task waits for a real-time one, and CPU 1 has one other: it had $used us of 2 s"
 
-# What is written to a terminal a kernel thread brings to the other end. If it is preempted just where the real-time task
-# leaves others a moment, it waits until the other CPU looks for work, each 50 to 150 ms.
+# What is written to a terminal a kernel thread brings to the other end. If it is preempted just where the real-time
+# task leaves others a moment, it waits until the other CPU looks for work, each 50 to 150 ms.
 longest=$(taskset -c 1 chrt --fifo 60 python3 -IS - <<'END'
 import os, pty, time, tty
 

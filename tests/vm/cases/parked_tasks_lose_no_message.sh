@@ -1,14 +1,14 @@
 #!/bin/bash
-# Under spin-block a receiver that asks in vain leaves its CPU, and has its message nevertheless, however it asks. A wake-up
-# that is lost would show: such a receiver looks again by itself, but here only a second later.
+# Under spin-block a receiver that asks in vain leaves its CPU, and has its message nevertheless, however it asks. A
+# wake-up that is lost would show: such a receiver looks again by itself, but here only a second later.
 #
 # The fair order has a round trip wait four times at most, since either side may lose its CPU between a message and the
-# answer; each time for two turns of each of the 7 others on its CPU; and a turn is a slice of 1 ms and what is left of a
-# tick of 4 ms: 4 * 7 * 2 * 5 = 280 ms. With COSCHED_SOAK=1 messages are passed a million times.
+# answer; each time for two turns of each of the 7 others on its CPU; and a turn is a slice of 1 ms and what is left of
+# a tick of 4 ms: 4 * 7 * 2 * 5 = 280 ms. With COSCHED_SOAK=1 messages are passed a million times.
 #
 # Who polls is looked for at ticks, as in the preset. Looks that are 0.2 ms apart (--interval-us 200) came upon the same
-# receive twice where the host had taken the CPU away in between, and a task was parked with a message in its hands: 4 to 40
-# times in half a million hand-overs under emulation.
+# receive twice where the host had taken the CPU away in between, and a task was parked with a message in its hands: 4
+# to 40 times in half a million hand-overs under emulation.
 . "$(dirname -- "$0")/../case.sh"
 
 longest=280
@@ -30,9 +30,9 @@ late() { fail "a message was late ($(counter rechecks) looked again)"; }
 start --policy sb --spin-us 100 --slice-us 1000 --recheck-ms 1000
 for cpu in 0 1; do hog taskset -c $cpu; done
 
-# A pair whose turns happen to meet waits for no message long enough to be parked, and in virtual time they go on meeting.
-# So each kind is passed until it has been parked, each time from other phases. One that yields leaves its CPU by itself:
-# it runs just after the ticks, and none finds it there.
+# A pair whose turns happen to meet waits for no message long enough to be parked, and in virtual time they go on
+# meeting. So each kind is passed until it has been parked, each time from other phases. One that yields leaves its CPU
+# by itself: it runs just after the ticks, and none finds it there.
 for kind in tcp4/yield tcp6/poll0 udp4/epoll0 udp6/select0 dgram/poll0 stream/recv0 tcp4/recv0; do
 	for _ in {1..5}; do
 		pass 3 $kind || late

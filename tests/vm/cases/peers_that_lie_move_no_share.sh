@@ -70,8 +70,8 @@ mean = [sum(column) / len(truth) for column in zip(*truth)]
 for name, *shares in rows:
     moved = [(int(share) - was) / 100 for share, was in zip(shares, mean)]
     print(f"{name}: shares moved by", ", ".join(f"{percent:+.2f}%" for percent in moved), "of a CPU")
-    # On either CPU a task of each job, and one that only computes, which has what both jobs lose. What is derived is what
-    # a job can gain: nine turns in five seconds, and 1/128 of a third.
+    # On either CPU a task of each job, and one that only computes, which has what both jobs lose. What is derived is
+    # what a job can gain: nine turns in five seconds, and 1/128 of a third.
     assert max(moved[0], moved[1], moved[3], moved[4]) <= 0.9 + 0.26, "more than docs/beat.md derives"
     assert max(map(abs, moved)) <= 2, "more than 2% of a CPU"
 END

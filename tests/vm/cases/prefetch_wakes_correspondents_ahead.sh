@@ -1,6 +1,6 @@
 #!/bin/bash
-# When a task begins a slice, the one that it talks to is asked for on its node before there is a message, and runs ahead of
-# the order if the gate allows. What another key has signed is refused.
+# When a task begins a slice, the one that it talks to is asked for on its node before there is a message, and runs
+# ahead of the order if the gate allows. What another key has signed is refused.
 #
 # Between addresses of the loopback interface: this machine is its own peer.
 . "$(dirname -- "$0")/../case.sh"

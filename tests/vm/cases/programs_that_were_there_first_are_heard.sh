@@ -39,8 +39,9 @@ made() {
 	kill -STOP $(halves "$1")
 }
 
-# as_many WAIT: those that were there first make 0.95 of the others' round trips. In 6 s either makes 1.6% more or less, by
-# chance, so that 1 in 100 would fail. Then it is measured again, and added: four times at most, one in 100,000 by then.
+# as_many WAIT: those that were there first make 0.95 of the others' round trips. In 6 s either makes 1.6% more or less,
+# by chance, so that 1 in 100 would fail. Then it is measured again, and added: four times at most, one in 100,000 by
+# then.
 as_many() {
 	trips=([$1]=0 [late]=0)
 	for _ in 1 2 3 4; do

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Each message that comes by RDMA is seen as one arrival for the task that receives it, whether that polls its queue in user
-# space or waits for an event, and is a demand. The hooks come when somebody opens a device, even with modules that were
-# loaded after the scheduler, and go when the last one closes it, so that the modules may. Two pairs that poll do not
-# keep a CPU each.
+# Each message that comes by RDMA is seen as one arrival for the task that receives it, whether that polls its queue in
+# user space or waits for an event, and is a demand. The hooks come when somebody opens a device, even with modules that
+# were loaded after the scheduler, and go when the last one closes it, so that the modules may. Two pairs that poll do
+# not keep a CPU each.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../rdma.sh"
 

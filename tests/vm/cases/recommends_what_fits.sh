@@ -1,5 +1,6 @@
 #!/bin/bash
-# `policy recommend` tells a machine whose jobs wait for each other from one where nobody does, and says so if it cannot know.
+# `policy recommend` tells a machine whose jobs wait for each other from one where nobody does, and says so if it cannot
+# know.
 . "$(dirname -- "$0")/../case.sh"
 
 # recommended PRESET: what it says now, as a person and as a program reads it

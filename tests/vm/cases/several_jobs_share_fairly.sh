@@ -1,6 +1,6 @@
 #!/bin/bash
-# Several parallel jobs at once, of fine grain and of coarse, or with more threads than CPUs, beside busy competitors, under
-# dcs-sb: each job has its fair share of the CPUs, and so have the competitors.
+# Several parallel jobs at once, of fine grain and of coarse, or with more threads than CPUs, beside busy competitors,
+# under dcs-sb: each job has its fair share of the CPUs, and so have the competitors.
 . "$(dirname -- "$0")/../case.sh"
 
 # share: measures, and is true if all shares are fair

@@ -3,10 +3,11 @@
 # the same one. For 20 seconds, or with COSCHED_SOAK=1 a thousand times.
 #
 # A round trip waits four times at most, since either side may lose its CPU between a message and the answer, each time
-# for each of the 6 others on its CPU: three pairs, a hog, the loader and its client. They have one turn each in the fair
-# order, of 2 ms and what is left of a tick of 4 ms, and as boosted ones 8 slices: 4 * 6 * (6 + 16) = 528 ms. While hooks
-# rest a parked task has its message when it looks again, 50 ms later. A switch forgives what boosted ones owe, so that
-# they may go on for another 8 slices: 6 * 16 = 96 ms. There are 4 a second at most, which makes 578 / (1 - 0.096 * 4).
+# for each of the 6 others on its CPU: three pairs, a hog, the loader and its client. They have one turn each in the
+# fair order, of 2 ms and what is left of a tick of 4 ms, and as boosted ones 8 slices: 4 * 6 * (6 + 16) = 528 ms. While
+# hooks rest a parked task has its message when it looks again, 50 ms later. A switch forgives what boosted ones owe, so
+# that they may go on for another 8 slices: 6 * 16 = 96 ms. There are 4 a second at most, which makes 578 / (1 - 0.096 *
+# 4).
 . "$(dirname -- "$0")/../case.sh"
 
 longest=$(( (528 + 50) * 1000 / (1000 - 96 * 4) ))

@@ -1,6 +1,6 @@
 #!/bin/bash
-# `trace` shows the arrivals, decisions and switches of a job, as lines, as JSON and as a file for Perfetto: a message is
-# followed by a grant with its reason, and that by a boosted run. One can trace at a time, and nobody traces after a
+# `trace` shows the arrivals, decisions and switches of a job, as lines, as JSON and as a file for Perfetto: a message
+# is followed by a grant with its reason, and that by a boosted run. One can trace at a time, and nobody traces after a
 # tracer that was killed or a scheduler that has ended.
 . "$(dirname -- "$0")/../case.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Under beat a job of two machines draws alike on both, by what its messages tell: the least theta of the two, and the
-# later clock. Without peers each machine goes by its own, and the job has more turns where there is less of a crowd. The
-# job is there before the scheduler, whose restart does not end its news.
+# later clock. Without peers each machine goes by its own, and the job has more turns where there is less of a crowd.
+# The job is there before the scheduler, whose restart does not end its news.
 set -Eeuo pipefail
 # shellcheck source=../common.sh
 . "$(dirname -- "$0")/../common.sh"
@@ -28,8 +28,8 @@ while True:
         pass
 END
 
-# How far the clock of the one that connects is ahead of the other's, in us, by the quickest of a hundred answers. Given a
-# number, sets it so far ahead first.
+# How far the clock of the one that connects is ahead of the other's, in us, by the quickest of a hundred answers. Given
+# a number, sets it so far ahead first.
 cat >$tmp/clock.py <<'END'
 import socket, struct, sys, time
 def ahead(end):

@@ -1,6 +1,6 @@
 #!/bin/bash
-# When a task begins a slice on one node, the one that it talks to on the other runs ahead of the order there, by IPv4 and by
-# IPv6. Its own node asks for nobody else, and both believe each other.
+# When a task begins a slice on one node, the one that it talks to on the other runs ahead of the order there, by IPv4
+# and by IPv6. Its own node asks for nobody else, and both believe each other.
 set -Eeuo pipefail
 # shellcheck source=../common.sh
 . "$(dirname -- "$0")/../common.sh"

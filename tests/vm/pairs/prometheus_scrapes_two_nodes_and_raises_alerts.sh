@@ -1,8 +1,8 @@
 #!/bin/bash
 # A real Prometheus scrapes the schedulers of two nodes and runs the rules that the package brings. Each is evaluated
-# without a fault, and each recorded series has a value for either node. The alert that a node is down is raised when its
-# scheduler is gone, only then, and for that node only, and ends when it is back. Prometheus answers each panel of the
-# dashboard.
+# without a fault, and each recorded series has a value for either node. The alert that a node is down is raised when
+# its scheduler is gone, only then, and for that node only, and ends when it is back. Prometheus answers each panel of
+# the dashboard.
 set -Eeuo pipefail
 # shellcheck source=../common.sh
 . "$(dirname -- "$0")/../common.sh"

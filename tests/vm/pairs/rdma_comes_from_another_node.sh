@@ -1,6 +1,6 @@
 #!/bin/bash
-# What comes by RDMA from another node is an arrival on each, for programs that poll their queue and for those that wait for
-# events, whether they find each other by TCP (ibv_rc_pingpong, ib_send_lat) or by RDMA's own connections (rping).
+# What comes by RDMA from another node is an arrival on each, for programs that poll their queue and for those that wait
+# for events, whether they find each other by TCP (ibv_rc_pingpong, ib_send_lat) or by RDMA's own connections (rping).
 #
 # Soft RoCE does its work in kernel threads that wake each other, for a process that polls on a node's only CPU. One
 # that another has preempted goes on before any task of a user runs: messages wait for kernel threads.

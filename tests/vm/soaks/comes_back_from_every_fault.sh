@@ -1,10 +1,10 @@
 #!/bin/bash
-# For half an hour one thing after the other happens to the scheduler, as the seed decides: its loader is killed, stopped,
-# or runs out of memory; a CPU goes and comes; modules that it hooks are unloaded; an interface that it looks at goes
-# down; the clock is set; the policy is switched. Meanwhile stress-ng runs, and messages are passed.
+# For half an hour one thing after the other happens to the scheduler, as the seed decides: its loader is killed,
+# stopped, or runs out of memory; a CPU goes and comes; modules that it hooks are unloaded; an interface that it looks
+# at goes down; the clock is set; the policy is switched. Meanwhile stress-ng runs, and messages are passed.
 #
-# Each time our scheduler or the kernel's own is there, and soon ours again, since it is started anew as its unit has it.
-# No message is lost, the kernel has nothing to complain of, and neither maps nor memory grow.
+# Each time our scheduler or the kernel's own is there, and soon ours again, since it is started anew as its unit has
+# it. No message is lost, the kernel has nothing to complain of, and neither maps nor memory grow.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
 . "$(dirname -- "$0")/../rdma.sh"

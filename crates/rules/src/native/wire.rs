@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What goes over the wire, as native functions (`policies/wire.h`, `policies/prefetch.h`).
+//! What goes over the wire, as native functions (`policies/wire.h`, `policies/surplus.h`,
+//! `policies/prefetch.h`).
 
 use super::NO_NEWS;
 use crate::intf::{self, cosched_prefetch as Prefetch};

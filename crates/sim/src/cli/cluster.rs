@@ -26,14 +26,14 @@ const SCALE: Range<f64> = Range::new(1e-9, 1000.0, "a number");
 /// How Zhang 2000 is read.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ReadingArgs {
-    /// How Zhang is read, with commas, or none: back (there goes a process that is preempted), block (each costs a
-    /// switch), burst (all messages of an iteration are sent first), clocks (of all nodes together), front (a process
-    /// that comes there preempts), idle (a CPU that is waits for its millisecond), yield-once (in a wait).
+    /// How Zhang is read: some of these, with commas, or none. back: there goes a process that is preempted. block:
+    /// each costs a switch. burst: all messages of an iteration are sent first. clocks: of all nodes together. front: a
+    /// process that comes there preempts. idle: a CPU that is waits for its millisecond. yield-once: in a wait.
     #[arg(long, value_name = "LIST", default_value_t = Readings::CHOSEN)]
     pub readings: Readings,
 
-    /// Zhang's jobs: how often a process sends to and receives from its neighbours in an iteration, 1 to 1000:
-    /// computation and I/O are longer in proportion.
+    /// Zhang's jobs: how often a process sends to and receives from its neighbours in an iteration, 1 to 1000.
+    /// Computation and I/O are longer in proportion.
     #[arg(long, value_name = "N", default_value_t = Readings::CHOSEN.exchanges, value_parser = |s: &str| EXCHANGES.parse(s), allow_hyphen_values = true)]
     pub exchanges: u32,
 

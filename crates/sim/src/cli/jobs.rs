@@ -80,8 +80,9 @@ pub struct BspArgs {
     #[arg(long, value_enum, value_name = "HOW", default_value = "urgent")]
     pub wakeup: WakeupName,
 
-    /// How the paper is read: tick (a process that left the CPU in this tick comes back before its equals), round-trip
-    /// (the shortest spin of oracle and adaptive rules is two switches and a round trip), both with a comma, or none.
+    /// How the paper is read: tick, round-trip, both with a comma, or none. tick: a process that left the CPU in this
+    /// tick comes back before its equals. round-trip: the shortest spin of oracle and adaptive rules is two switches
+    /// and a round trip.
     /// [default: tick,round-trip; of other schedulers than svr4: round-trip]
     #[arg(long, value_name = "LIST")]
     pub readings: Option<Readings>,

@@ -11,8 +11,8 @@ use cosched_rules::range::Range;
 const LATENCY: Range<f64> = Range::new(0.0, 1e6, "a number of us");
 const COST: Range<f64> = Range::new(0.05, 1e6, "a number of us");
 
-/// The scenarios of `bench demo` or `bench policies` by the simulator, at the costs that were measured there, beside
-/// what was measured: round trips per second and F under each scheduler.
+/// The scenarios of `bench demo` or `bench policies` by the simulator, beside what was measured, at the costs that were
+/// measured there. Round trips per second and F under each scheduler.
 #[derive(Args, Clone, Debug)]
 pub struct ReplayArgs {
     /// What the bench has written: summary.json.

@@ -101,8 +101,8 @@ pub struct SharedArgs {
     #[arg(long, value_name = "N", value_parser = |s: &str| EVERY.parse(s), allow_hyphen_values = true)]
     pub least_nodes: Option<u32>,
 
-    /// How long a job stays, and how long it is away after that, in s, 0.05 to 3600: uniform from half of it to half as
-    /// much again. [default: all stay]
+    /// How long a job stays, and how long it is away after that, in s, 0.05 to 3600. It is uniform from half of it to
+    /// half as much again. [default: all stay]
     #[arg(long, value_name = "S", value_parser = |s: &str| STAY.parse(s), allow_hyphen_values = true)]
     pub stay_s: Option<f64>,
 

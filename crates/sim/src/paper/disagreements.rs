@@ -182,8 +182,8 @@ pub fn disagreements(name: &str) -> &'static [&'static str] {
              1.6 at 2L and 1.11 at 2L + W. With `ordinary` they are 8.6, 1.2 and 1.06, and the paper's 12, 1.6 and \
              1.1. Of the reads in a spin of 2L 96% succeed there, and 99% with `ordinary`. Against it is Figure 5, \
              with 1.11 instead of 1.07 where it should match the baseline.",
-            "Jobs end at 10,000 iterations here. Those that have not come to rest then, and with C = 1 ms after 10 s, \
-             nearly all spin for 2L or more and for no more than 2L + W. Nor do reads succeed more often with each \
+            "Jobs end at 10,000 iterations here, and with C = 1 ms after 10 s. Nearly all that have not come to rest by \
+             then spin for 2L or more and for no more than 2L + W. Nor do reads succeed more often with each \
              longer spin: with W = 50 us and spins of 20, 30, 50, 60 and 70 us 93.6, 98.0, 94.8, 99.8 and 99.8% of \
              them do. So 30 us passes half of the way, hence the -57%, and for good that is at 60 us. With W = 200 us \
              and spins of 20, 30, 100, 210 and 220 us 95.9, 95.7, 90.1, 99.6 and 99.9% succeed (`sim bsp \
