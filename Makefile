@@ -63,9 +63,9 @@ $(out)/hinter: tests/vm/hinter.c $(out)/libcosched.so.0
 demo: build
 	@tests/vm/demo target/demo
 
-# The fuzzers take a short time here.
+# The fuzzers take a short time here, unless CI or somebody else says how long.
 test: unit kubernetes grafana
-	FUZZ_SECONDS=15 tests/fuzz/run
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-15} tests/fuzz/run
 	$(MAKE) vm-test
 
 unit: build
@@ -154,7 +154,7 @@ shellcheck:
 	@tests/setup shellcheck:shellcheck
 	tests/lint-shell
 
-# Advisories would take a download from outside the registries.
+# No advisories: their database is a repository of GitHub's, which a machine with package registries alone cannot reach.
 licences:
 	command -v cargo-deny >/dev/null || $(CARGO) install --locked --debug --version 0.20.2 cargo-deny
 	$(CARGO) deny check licenses bans sources
