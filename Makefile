@@ -18,7 +18,7 @@
 #   make fuzz       fuzzes all that reads input from outside, FUZZ_SECONDS=60 each, two side by side
 #   make lint       formatting, warnings, shellcheck, and cargo-deny, which it installs if it is missing
 #   make package    the Debian package, below target/package
-#   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
+#   make package-test  the same, installed, upgraded and purged in a clean Debian tree, and run by its systemd, as root
 #   make report-test the page of a bench's figures, shown in Chromium, which it installs
 #   make release VERSION=X.Y.Z  lint, all tests, the package, a commit and a tag
 #   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
@@ -168,6 +168,7 @@ package: build
 package-test: package
 	@tests/setup lintian:lintian mmdebstrap:mmdebstrap
 	tests/package
+	tests/vm/package
 
 release:
 	packaging/release $(VERSION)
