@@ -18,7 +18,7 @@
 #   make fuzz       fuzzes all that reads input from outside, FUZZ_SECONDS=60 each, two side by side
 #   make lint       formatting, warnings, shellcheck, and cargo-deny, which it installs if it is missing
 #   make package    the Debian package, below target/package
-#   make package-test  the same, installed, upgraded and purged in a clean Debian tree, as root
+#   make package-test  the same, installed, upgraded and purged in a clean Debian tree, and run by its systemd, as root
 #   make report-test the page of a bench's figures, shown in Chromium, which it installs
 #   make release VERSION=X.Y.Z  lint, all tests, the package, a commit and a tag
 #   make install    the program, libcosched, its header and the library for MPI programs, below $(DESTDIR)$(PREFIX)
@@ -63,9 +63,9 @@ $(out)/hinter: tests/vm/hinter.c $(out)/libcosched.so.0
 demo: build
 	@tests/vm/demo target/demo
 
-# The fuzzers take a short time here.
+# The fuzzers take a short time here, unless CI or somebody else says how long.
 test: unit kubernetes grafana
-	FUZZ_SECONDS=15 tests/fuzz/run
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-15} tests/fuzz/run
 	$(MAKE) vm-test
 
 unit: build
@@ -154,7 +154,7 @@ shellcheck:
 	@tests/setup shellcheck:shellcheck
 	tests/lint-shell
 
-# Advisories would take a download from outside the registries.
+# No advisories: their database is a repository of GitHub's, which a machine with package registries alone cannot reach.
 licences:
 	command -v cargo-deny >/dev/null || $(CARGO) install --locked --debug --version 0.20.2 cargo-deny
 	$(CARGO) deny check licenses bans sources
@@ -168,6 +168,7 @@ package: build
 package-test: package
 	@tests/setup lintian:lintian mmdebstrap:mmdebstrap
 	tests/package
+	tests/vm/package
 
 release:
 	packaging/release $(VERSION)

@@ -3,7 +3,7 @@
  * libcosched: see cosched.h for what it is for, hint.h for what it says to the scheduler.
  *
  * Each thread has a place in a page that is always there, so that a hint is two stores and asks nothing first. As
- * long as nobody listens the page is memory of the process; a scheduler that comes brings another one, which takes
+ * long as no scheduler listens the page is memory of the process; a scheduler that comes brings another one, which takes
  * its place at the same address. What a thread says is written anew at each wait and never read back, so nothing need
  * be carried over.
  *
@@ -201,7 +201,7 @@ static void look(int64_t now)
 	if (self.slot == NO_SLOT)
 		return;
 	if (pthread_mutex_trylock(&process.lock)) {
-		/* Somebody else is at it: again soon. */
+		/* Another thread is at it: again soon. */
 		self.looked_at = now - LOOK_MS + LOOK_MS / 50;
 		return;
 	}
@@ -234,7 +234,7 @@ void cosched_wait_begin(void)
 	__atomic_store_n(&self.hint->pending, 0, __ATOMIC_RELAXED);
 	self.waits |= 1;
 	__atomic_store_n(&self.hint->waits, self.waits, __ATOMIC_RELAXED);
-	/* Whoever sets pending from now on is not undone by this; what came before, the caller's next look finds. */
+	/* A thread that sets pending from now on is not undone by this; what came before, the caller's next look finds. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

@@ -2,10 +2,10 @@
 /*
  * libcosched: lets a program tell scx_cosched when it waits.
  *
- * The scheduler sees for itself who waits for a message in a system call, asleep or polling. It cannot see who polls
- * memory: the completion queue of a network card, a flag that another process sets, a queue of tasks. Such a thread
- * takes its whole share of the CPU to find nothing. If it says that it waits, the scheduler takes it off the CPU
- * after its spin time, as long as others want the CPU, and it has its share left when what it waits for is there:
+ * The scheduler sees for itself which threads wait for a message in a system call, asleep or polling. It cannot see
+ * which poll memory: the completion queue of a network card, a flag that another process sets, a queue of tasks. Such
+ * a thread takes its whole share of the CPU to find nothing. If it says that it waits, the scheduler takes it off the
+ * CPU after its spin time, as long as others want the CPU. So it has its share left when there is something for it:
  *
  *	while (!try_to_take(queue)) {
  *		cosched_wait_begin();
@@ -17,7 +17,7 @@
  * Say it and then look again, as this loop does: what came before cosched_wait_begin() has taken effect is found by
  * that look. Waits may be nested; the outermost counts.
  *
- * Who wakes a thread that was taken off the CPU? Each of these, whichever is first:
+ * What wakes a thread that was taken off the CPU? Each of these, whichever is first:
  *
  *  - a message at a socket that the kernel knows it to read, as without this library;
  *  - another thread of the same process that calls cosched_message_pending() for it: one that watches a completion
@@ -25,13 +25,13 @@
  *  - the CPU, when it has nothing else to do: at once;
  *  - the scheduler's recheck time (--recheck-ms, 50 ms by default), after which the thread may look for itself.
  *
- * What another process or a network card writes to memory wakes nobody. Where messages come that way alone, a wait
+ * What another process or a network card writes to memory wakes no thread. Where messages come that way alone, a wait
  * can last for the recheck time longer than it need, and it is up to the program whether that is worth the CPU time
  * which the wait does not take.
  *
- * Nothing is promised to whoever says that he waits, and nothing is taken from the others: hints lower the caller's own
- * claim or ask for what any message might ask for, within its fair share. With no scheduler running, or one without
- * --hints-socket, or under a policy that parks nobody, all this has no effect. A call costs some 20 ns and no system
+ * Nothing is promised to a thread that says that it waits, and nothing is taken from others. Hints lower the caller's
+ * own claim, or ask for what any message might ask for, within its fair share. With no scheduler running, or one without
+ * --hints-socket, or under a policy that parks no task, all this has no effect. A call costs some 20 ns and no system
  * call; once a second at most it sees whether there is a scheduler to talk to, and has the thread known there.
  *
  * All functions may be called by any thread, but not by signal handlers. A child after fork() starts anew. Linked with

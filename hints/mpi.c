@@ -31,7 +31,7 @@
 
 typedef long word;		/* an argument, whatever its type */
 
-/* The function called @name, for somebody who was called from @caller. */
+/* The function called @name, for a caller at @caller. */
 static void *find(const char *name, const void *caller)
 {
 	void *found = dlsym(RTLD_DEFAULT, name), *library;

@@ -48,24 +48,26 @@ fn calls(events: &[&str]) -> Vec<String> {
 
 const STATUS: &str = "scx_cosched status";
 const START: &str = "systemctl start scx_cosched";
+/// Before a start, since systemd allows ten in ten minutes.
+const RESET: &str = "systemctl reset-failed scx_cosched";
 const STOP: &str = "systemctl stop scx_cosched";
 
 #[test]
 fn the_scheduler_runs_from_the_first_job_to_the_last() {
-    assert_eq!(calls(&["prolog 1", "epilog 1"]), [STATUS, START, STOP]);
+    assert_eq!(calls(&["prolog 1", "epilog 1"]), [STATUS, RESET, START, STOP]);
     assert_eq!(
         calls(&["prolog 1", "prolog 2", "epilog 1", "prolog 3", "epilog 3", "epilog 2"]),
-        [STATUS, START, STATUS, STATUS, STOP]
+        [STATUS, RESET, START, STATUS, STATUS, STOP]
     );
     // Slurm may run either script of a job again.
-    assert_eq!(calls(&["prolog 1", "prolog 1", "epilog 1"]), [STATUS, START, STATUS, STOP]);
-    assert_eq!(calls(&["prolog 1", "epilog 2", "epilog 1"]), [STATUS, START, STOP]);
+    assert_eq!(calls(&["prolog 1", "prolog 1", "epilog 1"]), [STATUS, RESET, START, STATUS, STOP]);
+    assert_eq!(calls(&["prolog 1", "epilog 2", "epilog 1"]), [STATUS, RESET, START, STOP]);
 }
 
 #[test]
 fn a_scheduler_that_does_not_start_keeps_no_job_from_starting() {
     let said = calls(&["broken", "prolog 7", "epilog 7"]);
-    assert_eq!(said[..2], [STATUS, START]);
-    assert!(said[2].starts_with("logger -t scx_cosched job 7: 'systemctl start scx_cosched' failed"), "{said:?}");
-    assert_eq!(said[3], STOP);
+    assert_eq!(said[..3], [STATUS, RESET, START]);
+    assert!(said[3].starts_with("logger -t scx_cosched job 7: 'systemctl start scx_cosched' failed"), "{said:?}");
+    assert_eq!(said[4], STOP);
 }

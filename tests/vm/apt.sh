@@ -1,5 +1,5 @@
 # Debian packages without installing them: sourced by "kernel", "qemu",
-# "promtool" and "unpacked", after common.sh.
+# "promtool" and "unpacked", and by the package's tests, after common.sh.
 #
 # A private apt in a directory of the caller's: the machine's own lists and
 # sources stay as they are, and nobody has to be root. Everything is verified
@@ -85,4 +85,20 @@ keep() {
 	take_packages "$work/root" "$@"
 	finish "$work/root"
 	mv -T "$work/root" "$dir"
+}
+
+# depends_of DEB: what it depends on, with a comma between, without versions
+depends_of() { dpkg-deb --field "$1" Depends | sed 's/ ([^)]*)//g; s/, */,/g'; }
+
+# debian_tree DIR VARIANT PACKAGES: a Debian tree of this machine's release, with these besides; takes root
+debian_tree() {
+	local sources
+	need mmdebstrap
+	[[ $release == debian-* ]] || die "this machine is $release: the package is for Debian"
+	(( EUID == 0 )) || die "a Debian tree takes root"
+	apt=()
+	mapfile -t sources < <(mirrors | sed "s|.*|deb [signed-by=$keyring] & ${release#debian-} main|" | head -n 1)
+	(( ${#sources[@]} )) || die "apt is configured for no archive"
+	mmdebstrap --quiet --mode=root --variant="$2" --include="$3" "${release#debian-}" "$1" "${sources[@]}" ||
+		die "there is no Debian tree"
 }
