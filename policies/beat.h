@@ -260,11 +260,12 @@ static inline void beat_gather(struct cosched_beat_news *all, const struct cosch
 }
 
 /*
- * Is @turn drawn for the job called @name, whose chance is @theta? Turns come in blocks, which begin at another turn for
- * each name. A block is cut into as many equal parts as the job has turns in it: theta times the turns of a block. If
- * that is no whole number, a hash rounds it up or down, so the mean is exact. From each part one turn is drawn, out of
- * its middle half. This is stratified sampling (Cochran 1977, chapter 5). Between two turns of a job there are
- * 1.5 / theta others at most. And enough is left to chance: no two names are unlucky with each other for long.
+ * Is @turn drawn for the job called @name, whose chance is @theta? Turns come in blocks, which begin at another turn
+ * for each name. A block is cut into as many equal parts as the job has turns in it: theta times the turns of a block.
+ * If that is no whole number, a hash rounds it up or down, so the mean is exact. From each part one turn is drawn, out
+ * of its middle half. This is stratified sampling (Cochran 1977, chapter 5). Between two turns of a job there are
+ * 1.5 / theta others at most, and less than one more where theta rounds. And enough is left to chance: no two names are
+ * unlucky with each other for long.
  */
 static inline int beat_draws(u64 name, u64 turn, u32 theta)
 {
@@ -381,7 +382,8 @@ static inline u64 beat_clock_ns(const struct cosched_beat_clock *clock, u64 tai_
 /* A turn may have begun: the clock goes back a little, once for each turn. */
 static inline void beat_clock_turn(struct cosched_beat_clock *clock, const struct cosched_policy *policy, u64 tai_ns)
 {
-	u64 turn_ns = gang_quantum_ns(policy), turn = beat_clock_ns(clock, tai_ns) / turn_ns, back_ns = turn_ns / BEAT_LEAK;
+	u64 turn_ns = gang_quantum_ns(policy), back_ns = turn_ns / BEAT_LEAK;
+	u64 turn = beat_clock_ns(clock, tai_ns) / turn_ns;
 
 	/* It goes back by more than it can be ahead only if TAI is set back. */
 	if (turn <= clock->turn && clock->turn - turn <= BEAT_AHEAD_TURNS)
