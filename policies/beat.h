@@ -263,9 +263,9 @@ static inline void beat_gather(struct cosched_beat_news *all, const struct cosch
  * Is @turn drawn for the job called @name, whose chance is @theta? Turns come in blocks, which begin at another turn
  * for each name. A block is cut into as many equal parts as the job has turns in it: theta times the turns of a block.
  * If that is no whole number, a hash rounds it up or down, so the mean is exact. From each part one turn is drawn, out
- * of its middle half. This is stratified sampling (Cochran 1977, chapter 5). Between two turns of a job there are
- * 1.5 / theta others at most, and less than one more where theta rounds. And enough is left to chance: no two names are
- * unlucky with each other for long.
+ * of its middle half. This is stratified sampling (Cochran 1977, chapter 5). Between two turns of a job there are at
+ * most 1.5 times as many others as a part has. And enough is left to chance: no two names are unlucky with each other
+ * for long.
  */
 static inline int beat_draws(u64 name, u64 turn, u32 theta)
 {
