@@ -58,7 +58,7 @@
 #include "window.h"
 
 #define BEAT_ONE		0xffffffffU	/* a chance of 1, in 1 / 2^32 */
-#define BEAT_BLOCK_SHIFT	6		/* draws are even over 2^this turns, and then begin anew */
+#define BEAT_BLOCK_SHIFT	6		/* each 2^this turns a job draws by another hash */
 #define BEAT_PERIOD_TURNS	16		/* what is heard in so many turns counts in as many that follow */
 #define BEAT_STEPS		20		/* by 1 / so much of a turn a clock goes forward in a turn */
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
@@ -260,27 +260,27 @@ static inline void beat_gather(struct cosched_beat_news *all, const struct cosch
 }
 
 /*
- * Is @turn drawn for the job called @name, whose chance is @theta? Turns come in blocks, which begin at another turn
- * for each name. A block is cut into as many equal parts as the job has turns in it: theta times the turns of a block.
- * If that is no whole number, a hash rounds it up or down, so the mean is exact. From each part one turn is drawn, out
- * of its middle half. This is stratified sampling (Cochran 1977, chapter 5). Between two turns of a job there are at
- * most 1.5 times as many others as a part has. And enough is left to chance: no two names are unlucky with each other
- * for long.
+ * Is @turn drawn for the job called @name, whose chance is @theta? The job counts up by about theta in each turn, and is
+ * drawn whenever it comes to another whole number. This is systematic sampling (Cochran 1977, chapter 8): nothing has a
+ * job's turns lie more evenly. By a hash of the name it begins each block of turns at another fraction. So it counts a
+ * little faster or slower than theta in between, by less than one in a block. And so each two jobs stand to each other
+ * in another way in each block, and no two names are unlucky with each other for long. How far a job counts in a block
+ * is a whole number. That is rounded by a hash, too, so the mean is exact.
+ *
+ * A job that counts to n in each block at least has less than 2^BEAT_BLOCK_SHIFT / (n - 1) other turns between two of
+ * its own.
  */
 static inline int beat_draws(u64 name, u64 turn, u32 theta)
 {
-	u64 at = turn + beat_mix(name), key = beat_mix(name ^ beat_mix(at >> BEAT_BLOCK_SHIFT));
-	u64 parts = ((((u64)theta + 1) << BEAT_BLOCK_SHIFT) + (u32)key) >> 32;
-	u64 width = parts << (32 - BEAT_BLOCK_SHIFT), from = (at & ((1 << BEAT_BLOCK_SHIFT) - 1)) * width;
+	u64 at = turn + beat_mix(name), block = at >> BEAT_BLOCK_SHIFT;
+	u64 here = beat_mix(name ^ beat_mix(block)), next = beat_mix(name ^ beat_mix(block + 1));
+	u64 whole = ((((u64)theta + 1) << BEAT_BLOCK_SHIFT) + (u32)here) >> 32;
+	/* In 2^-(32 + BEAT_BLOCK_SHIFT). A step below 0 wraps, and the sum is right again. */
+	u64 step = (whole << 32) + (next >> 32) - (here >> 32);
+	u64 count = (here >> 32 << BEAT_BLOCK_SHIFT) + (at & ((1 << BEAT_BLOCK_SHIFT) - 1)) * step;
 
-	/* The turn is [from, from + width), where a part is 2^32 long. It lies in one part, or in two. */
-	for (u64 part = from >> 32; part <= (from >> 32) + 1; part++) {
-		u64 drawn = (part << 32) + (1U << 30) + ((u32)beat_mix(key + part) >> 1);
-
-		if (drawn - from < width)
-			return 1;
-	}
-	return 0;
+	return whole >> BEAT_BLOCK_SHIFT ||
+	       (count + step) >> (32 + BEAT_BLOCK_SHIFT) > count >> (32 + BEAT_BLOCK_SHIFT);
 }
 
 /*

@@ -120,8 +120,8 @@ fn draws_are_the_same_in_every_version() {
     // Nodes of two versions must not disagree.
     let drawn = |theta| (1000..1064).filter(|&turn| beat_draws(7, turn, theta)).map(|turn| turn - 1000).collect();
     let (fifth, tenth): (Vec<u64>, Vec<u64>) = (drawn(BEAT_ONE / 5), drawn(BEAT_ONE / 10));
-    assert_eq!(fifth, [3, 9, 13, 18, 23, 28, 32, 39, 43, 47, 51, 56, 63]);
-    assert_eq!(tenth, [6, 16, 24, 32, 43, 51, 59]);
+    assert_eq!(fifth, [3, 8, 13, 18, 23, 28, 33, 38, 43, 48, 52, 57, 62]);
+    assert_eq!(tenth, [6, 15, 24, 33, 42, 51, 60]);
     assert_eq!([beat_sketch(0), beat_sketch(1), beat_sketch(2)], [0x100, 0x50000, 0x100]);
 }
 
@@ -167,7 +167,7 @@ fn no_two_jobs_are_unlucky_with_each_other_for_long() {
         node.renew(FIRST);
         let wins = |name| turns.clone().filter(|&turn| node.winner(turn) == Some(name)).count() as f64;
         for share in [seed, seed + 1000].map(|name| wins(name) / (1 << 12) as f64) {
-            assert!((share - 0.25).abs() < 0.03, "{seed}: {share}");
+            assert!((share - 0.25).abs() < 0.01, "{seed}: {share}");
         }
     }
 }
@@ -450,12 +450,12 @@ proptest! {
 
     #[test]
     fn the_longest_wait_of_a_job_that_draws_first(name: u64, first in 0..u64::MAX / 2, theta in BEAT_ONE / 64..=BEAT_ONE) {
-        // In any block it has as many turns as this, or one more.
-        let parts = (u64::from(theta) + 1) * BLOCK >> 32;
+        // In any block it counts to this, or one more.
+        let counts = (u64::from(theta) + 1) * BLOCK >> 32;
         let mut idle = 0;
         for turn in first..first + 4 * BLOCK {
             idle = if beat_draws(name, turn, theta) { 0 } else { idle + 1 };
-            prop_assert!(2 * idle * parts <= 3 * BLOCK, "no win in {} turns, and {} in a block", idle, parts);
+            prop_assert!(idle * (counts - 1) < BLOCK, "no win in {} turns, and {} in a block", idle, counts);
         }
     }
 
