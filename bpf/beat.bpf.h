@@ -20,7 +20,19 @@
 #ifndef COSCHED_BEAT_BPF_H
 #define COSCHED_BEAT_BPF_H
 
+#include <scx/common.bpf.h>
+#include "cpu.bpf.h"
+#include "fair.bpf.h"
+#include "groups.bpf.h"
+#include "intf.h"
+#include "jobs.bpf.h"
+#include "state.bpf.h"
+#include "trace.bpf.h"
+#include "../policies/balance.h"
 #include "../policies/beat.h"
+#include "../policies/fair.h"
+#include "../policies/policy.h"
+#include "../policies/wire.h"
 
 #define BEAT_JOBS	8		/* on a CPU; tasks of other jobs count as tasks that do not communicate */
 #define BEAT_TABLE	4096		/* a power of two */
@@ -287,7 +299,10 @@ static void note_lead(struct cpu_ctx *cctx, s32 cpu, u64 now)
 	slot->key = running_key(cctx, now);
 }
 
-/* The index of the slot whose job draws next on @cpu in @turn; BEAT_JOBS: all have. A global function, as above. */
+/*
+ * The index of the slot whose job draws next on @cpu in @turn; BEAT_JOBS: all have. A global function: see
+ * note_talker().
+ */
 __noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
 {
 	u32 i, best = forget_ways(0) + BEAT_JOBS;
@@ -348,7 +363,7 @@ static void compare_verdicts(struct beat_job *job, u64 id, u64 turn, bool won)
 
 /*
  * The job of @slot draws for @turn on @cpu, where @rest of the CPU is left to all that come after it. Returns whether
- * it wins. A global function, as above.
+ * it wins. A global function: see note_talker().
  */
 __noinline bool draw_for(struct beat_slot *slot __arg_nonnull, struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn,
 			 u32 rest)
@@ -365,7 +380,7 @@ __noinline bool draw_for(struct beat_slot *slot __arg_nonnull, struct cpu_ctx *c
 	return wins;
 }
 
-/* Draws for @turn on @cpu. A global function, as above. */
+/* Draws for @turn on @cpu. A global function: see note_talker(). */
 __noinline int draw_turn(struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn, u64 now)
 {
 	u32 i, rest = 1U << COSCHED_SHARE_SHIFT;

@@ -10,6 +10,7 @@
 #define COSCHED_GANG_BPF_H
 
 #include <scx/common.bpf.h>
+#include "beat.bpf.h"
 #include "cpu.bpf.h"
 #include "fair.bpf.h"
 #include "intf.h"
@@ -17,8 +18,6 @@
 #include "limits.bpf.h"
 #include "queues.bpf.h"
 #include "state.bpf.h"
-#include "trace.bpf.h"
-#include "beat.bpf.h"
 #include "../policies/beat.h"
 #include "../policies/gang.h"
 #include "../policies/policy.h"

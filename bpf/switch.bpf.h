@@ -7,6 +7,7 @@
 #define COSCHED_SWITCH_BPF_H
 
 #include <scx/common.bpf.h>
+#include "beat.bpf.h"
 #include "carry.bpf.h"
 #include "cpu.bpf.h"
 #include "demand.bpf.h"
@@ -26,7 +27,6 @@
 #include "state.bpf.h"
 #include "trace.bpf.h"
 #include "units.h"
-#include "beat.bpf.h"
 #include "../policies/account.h"
 #include "../policies/epoch.h"
 #include "../policies/fair.h"

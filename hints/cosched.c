@@ -3,9 +3,9 @@
  * libcosched: see cosched.h for what it is for, hint.h for what it says to the scheduler.
  *
  * Each thread has a place in a page that is always there, so that a hint is two stores and asks nothing first. As
- * long as no scheduler listens the page is memory of the process; a scheduler that comes brings another one, which takes
- * its place at the same address. What a thread says is written anew at each wait and never read back, so nothing need
- * be carried over.
+ * long as no scheduler listens the page is memory of the process. A scheduler that comes brings another one, which
+ * takes its place at the same address. What a thread says is written anew at each wait and never read back, so nothing
+ * need be carried over.
  *
  * Everything else happens once a second at most (look()), by whichever thread is first, and the others do not wait
  * for it.
@@ -99,8 +99,9 @@ static void begin_child(void)
 	process.not_before = 0;
 	self.connection = 0;
 	self.looked_at = 0;
-	if (process.page && mmap(process.page, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-				 -1, 0) == MAP_FAILED) {
+	if (process.page &&
+	    mmap(process.page, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		 -1, 0) == MAP_FAILED) {
 		process.page = NULL;
 		self.hint = &nowhere;
 		self.slot = NO_SLOT;
@@ -111,7 +112,8 @@ static void begin_process(void)
 {
 	void *page = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (page == MAP_FAILED || pthread_key_create(&process.key, end_thread) || pthread_atfork(NULL, NULL, begin_child))
+	if (page == MAP_FAILED || pthread_key_create(&process.key, end_thread) ||
+	    pthread_atfork(NULL, NULL, begin_child))
 		return;
 	process.page = page;
 }
@@ -234,7 +236,7 @@ void cosched_wait_begin(void)
 	__atomic_store_n(&self.hint->pending, 0, __ATOMIC_RELAXED);
 	self.waits |= 1;
 	__atomic_store_n(&self.hint->waits, self.waits, __ATOMIC_RELAXED);
-	/* A thread that sets pending from now on is not undone by this; what came before, the caller's next look finds. */
+	/* A thread that sets pending from now on is not undone by this. What came before, the caller's next look finds. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

@@ -30,9 +30,9 @@
  * which the wait does not take.
  *
  * Nothing is promised to a thread that says that it waits, and nothing is taken from others. Hints lower the caller's
- * own claim, or ask for what any message might ask for, within its fair share. With no scheduler running, or one without
- * --hints-socket, or under a policy that parks no task, all this has no effect. A call costs some 20 ns and no system
- * call; once a second at most it sees whether there is a scheduler to talk to, and has the thread known there.
+ * own claim, or ask for what any message might ask for, within its fair share. All this has no effect where no
+ * scheduler runs, or one without --hints-socket, or a policy that parks no task. A call costs some 20 ns and no system
+ * call. Once a second at most it sees whether there is a scheduler to talk to, and has the thread known there.
  *
  * All functions may be called by any thread, but not by signal handlers. A child after fork() starts anew. Linked with
  * -lcosched.

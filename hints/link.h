@@ -62,7 +62,8 @@ static int link_answer(int fd, int *page)
 	struct cosched_hint_answer said;
 	struct iovec data = { .iov_base = &said, .iov_len = sizeof(said) };
 	struct msghdr message = {
-		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
+		.msg_iov = &data, .msg_iovlen = 1,
+		.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
 	};
 	ssize_t length = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
 	struct cmsghdr *brought;
