@@ -32,6 +32,7 @@ const CLUSTER: &[Row] = &[
     ("quantum-ms", &["0", "60001", "-1", "1.5", "1s", ""], "it takes a whole number of ms from 1 to 60000"),
     ("latency-us", &["0", "0.5", "1000000.5", "-1", "NaN", "inf", ""], "it takes a number of us from 1 to 1000000"),
     ("exchanges", &["0", "1001", "-1", "1.5", ""], "it takes a whole number from 1 to 1000"),
+    ("io-every", &["0", "1001", "-1", "1.5", ""], "it takes a whole number from 1 to 1000"),
     ("interface", &["-0.5", "100.5", "NaN", "inf", "50%", ""], "it takes a number of % from 0 to 100"),
     ("readings", &["", "all", "Block", "none,block", "block,"], "(known: back, block, burst, "),
     ("spin-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),

@@ -26,9 +26,10 @@ const SCALE: Range<f64> = Range::new(1e-9, 1000.0, "a number");
 /// How Zhang 2000 is read.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ReadingArgs {
-    /// How Zhang is read: some of these, with commas, or none. back: there goes a process that is preempted. block:
-    /// each costs a switch. burst: all messages of an iteration are sent first. clocks: of all nodes together. front: a
-    /// process that comes there preempts. idle: a CPU that is waits for its millisecond. yield-once: in a wait.
+    /// How Zhang is read: some of these, with commas, or none. apart: a process computes before each exchange. back:
+    /// there goes a process that is preempted. block: each costs a switch. burst: all messages of an iteration are sent
+    /// first. clocks: of all nodes together. front: a process that comes there preempts. idle: a CPU that is waits for
+    /// its millisecond. keep: a boost does so with the quantum. row: a job is in one if it can. yield-once: in a wait.
     #[arg(long, value_name = "LIST", default_value_t = Readings::CHOSEN)]
     pub readings: Readings,
 
@@ -40,6 +41,10 @@ pub struct ReadingArgs {
     /// For how much of its latency a message keeps its sender's network interface busy under Zhang, in %, 0 to 100.
     #[arg(long, value_name = "PCT", default_value = "100", value_parser = |s: &str| INTERFACE.parse(s), allow_hyphen_values = true)]
     pub interface: f64,
+
+    /// In every so many iterations of Zhang's jobs there is I/O, for as long as in all of them together, 1 to 1000.
+    #[arg(long, value_name = "K", default_value_t = Readings::CHOSEN.io_every, value_parser = |s: &str| EXCHANGES.parse(s), allow_hyphen_values = true)]
+    pub io_every: u32,
 }
 
 impl ReadingArgs {
@@ -47,6 +52,7 @@ impl ReadingArgs {
     pub fn all(&self) -> Readings {
         let mut readings = self.readings;
         (readings.exchanges, readings.interface) = (self.exchanges, self.interface / 100.0);
+        readings.io_every = self.io_every;
         readings
     }
 }

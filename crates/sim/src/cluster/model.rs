@@ -104,8 +104,8 @@ impl<'a> Cluster<'a> {
     pub fn new(setup: &'a Setup, specs: &[JobSpec], seed: u64) -> Self {
         let level = setup.level as usize;
         let mut local = Feedback::new(level);
-        [local.front_preempts, local.preempts_to_back] =
-            [Reading::Front, Reading::Back].map(|it| setup.readings.has(it));
+        [local.front_preempts, local.preempts_to_back, local.boosts_keep_quantum] =
+            [Reading::Front, Reading::Back, Reading::Keep].map(|it| setup.readings.has(it));
         let cpu = Cpu { node: Node::new(local), seen: None, sent_ns: 0, looks_late: false };
         let job =
             |spec: &JobSpec| Job { spec: *spec, places: Vec::new(), tasks_left: spec.size, began_ns: 0, done_ns: 0 };
@@ -187,7 +187,9 @@ impl<'a> Cluster<'a> {
     fn admit(&mut self, queue: &mut Queue<Event>) {
         while let Some(&job) = self.waiting.front() {
             let size = self.jobs[job as usize].spec.size;
-            let Some(places) = self.slots.take(size, self.setup.is_gang()) else { return };
+            let one_row = self.setup.is_gang() || self.setup.readings.has(Reading::Row);
+            let places = self.slots.take(size, one_row);
+            let Some(places) = places.or_else(|| self.slots.take(size, self.setup.is_gang())) else { return };
             self.waiting.pop_front();
             self.begin(job, places, queue);
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a process does while it has the CPU, and how it waits: the columns of Zhang's Table 1.
 
-use super::Reading;
 use super::gate::Stamp;
 use super::model::{Cluster, Event, SPINS};
 use super::task::Step;
+use super::{Reading, Readings};
 use crate::engine::{NEVER_NS, Queue};
 use crate::node::Use;
 use cosched_rules::intf;
@@ -13,7 +13,7 @@ use cosched_rules::native;
 impl Cluster<'_> {
     /// The next iteration begins, if there is one.
     pub(super) fn begins_iteration(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
-        let (place, skew) = (self.place_of(node, slot), self.setup.skew);
+        let place = self.place_of(node, slot);
         let exchanges = self.setup.readings.exchanges;
         let task = self.task(place);
         if task.iterations_left == 0 {
@@ -22,8 +22,17 @@ impl Cluster<'_> {
             return self.leaves(place, queue);
         }
         (task.iterations_left, task.exchanges_left) = (task.iterations_left - 1, exchanges);
+        self.begins_computing(node, slot, queue);
+    }
+
+    /// The running process computes: all of its iteration, or the part before an exchange.
+    fn begins_computing(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (place, skew) = (self.place_of(node, slot), self.setup.skew);
+        let readings = self.setup.readings;
+        let parts = if readings.has(Reading::Apart) { f64::from(readings.exchanges) } else { 1.0 };
+        let task = self.task(place);
         task.step = Step::Compute;
-        task.left_ns = task.skewed_ns(task.iteration.compute_ns, skew);
+        task.left_ns = task.skewed_ns(task.iteration.compute_ns / parts, skew);
         self.useful_ns[0] += self.task(place).left_ns;
         self.computes(node, slot, queue);
     }
@@ -41,11 +50,13 @@ impl Cluster<'_> {
     /// The running process has computed, or has spun for as long as it was to.
     pub(super) fn step_over(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         let (place, skew) = (self.place_of(node, slot), self.setup.skew);
+        let Readings { exchanges, io_every, .. } = self.setup.readings;
         let task = self.task(place);
         if task.receives() {
             return self.spin_over(node, slot, queue);
         }
-        let io_ns = task.skewed_ns(task.iteration.io_ns, skew);
+        let has_io = task.exchanges_left == exchanges && task.iterations_left.is_multiple_of(io_every);
+        let io_ns = if has_io { task.skewed_ns(task.iteration.io_ns * f64::from(io_every), skew) } else { 0 };
         if io_ns == 0 {
             return self.sends(node, slot, queue);
         }
@@ -68,7 +79,7 @@ impl Cluster<'_> {
     pub(super) fn sends(&mut self, node: usize, slot: u32, queue: &mut Queue<Event>) {
         let (place, now_ns) = (self.place_of(node, slot), queue.now_ns());
         let (latency_ns, interface_ns) = (self.setup.costs.latency_ns, self.setup.interface_ns());
-        let burst = self.setup.readings.has(Reading::Burst);
+        let burst = self.setup.readings.bursts();
         let task = self.task(place);
         let (neighbours, rounds) = (task.neighbours, if burst { task.exchanges_left } else { 1 });
         let rest_ns = self.cpus[node].node.local.rest_ns(slot);
@@ -110,7 +121,8 @@ impl Cluster<'_> {
             let left = task.exchanges_left;
             return match left {
                 0 => self.begins_iteration(node, slot, queue),
-                _ if self.setup.readings.has(Reading::Burst) => self.begins_exchange(node, slot, queue),
+                _ if self.setup.readings.bursts() => self.begins_exchange(node, slot, queue),
+                _ if self.setup.readings.has(Reading::Apart) => self.begins_computing(node, slot, queue),
                 _ => self.sends(node, slot, queue),
             };
         };

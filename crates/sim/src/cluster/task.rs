@@ -65,7 +65,12 @@ fn messages_alone_ns(size: u32, setup: &Setup) -> f64 {
     let (latency_ns, interface_ns) = (setup.costs.latency_ns as f64, setup.interface_ns() as f64);
     let (last_ns, busy_ns) =
         if size > 2 { (latency_ns + interface_ns / 2.0, 2.0 * interface_ns) } else { (latency_ns, interface_ns) };
-    let other_ns = if setup.readings.has(Reading::Burst) { busy_ns } else { last_ns.max(busy_ns) };
+    let other_ns = match setup.readings {
+        // While a process computes the interface is done with its messages.
+        readings if readings.has(Reading::Apart) => last_ns,
+        readings if readings.bursts() => busy_ns,
+        _ => last_ns.max(busy_ns),
+    };
     f64::from(setup.readings.exchanges - 1) * other_ns + last_ns
 }
 

@@ -34,6 +34,8 @@ pub struct Feedback {
     pub preempts_to_back: bool,
     /// A task that comes to the head of the highest level preempts a running one of that level too.
     pub front_preempts: bool,
+    /// A boost leaves what is left of the quantum; else a quantum of the highest level begins with it.
+    pub boosts_keep_quantum: bool,
 }
 
 impl Feedback {
@@ -47,6 +49,7 @@ impl Feedback {
             front_came: false,
             preempts_to_back: false,
             front_preempts: false,
+            boosts_keep_quantum: false,
         }
     }
 
@@ -74,7 +77,11 @@ impl Feedback {
 
     /// Puts `slot` on the highest level, and at its head if it waits for the CPU: what a boost does (2.4.3, 2.4.4).
     pub fn boost(&mut self, slot: Slot) {
-        self.set(slot, TOP);
+        if self.boosts_keep_quantum {
+            self.tasks[slot as usize].level = TOP;
+        } else {
+            self.set(slot, TOP);
+        }
         if self.queue.remove(slot) {
             self.queue.push_front(TOP, slot);
             self.front_came = true;
@@ -185,6 +192,20 @@ mod tests {
             local.preempt(0);
             local.boost(1);
             assert_eq!((local.pick(), local.pick()), (Some(1), Some(next)), "{to_back}");
+        }
+    }
+
+    #[test]
+    fn a_boost_begins_a_quantum_or_leaves_the_old_one() {
+        for (keeps, left) in [(false, 20), (true, 15)] {
+            let mut local = Feedback::new(2);
+            local.boosts_keep_quantum = keeps;
+            (0..2).for_each(|slot| local.arrive(slot));
+            assert_eq!(local.pick(), Some(0));
+            (0..5).for_each(|_| assert!(!local.tick(0)));
+            local.preempt(0);
+            local.boost(0);
+            assert_eq!((local.tasks[0].ticks_left, local.pick()), (left, Some(0)), "{keeps}");
         }
     }
 

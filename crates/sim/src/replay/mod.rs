@@ -6,7 +6,7 @@
 //! itself, and what the calibration found ([`costs`]). Nothing is fitted.
 //!
 //! EEVDF is no policy of ours. It stands here as `local` in the order that [`Fair`](super::local::Fair) has of EEVDF.
-//! Other schedulers are left out.
+//! Other schedulers are left out, and so are scenarios of which there is no model. Both are named on stderr.
 
 mod costs;
 mod summary;
@@ -68,6 +68,9 @@ pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let summary = summary::read(&args.file)?;
     let measured = Measured::of(&summary, args)?;
     let (cases, left_out) = cases(&summary, &measured, args);
+    if !left_out.is_empty() {
+        eprintln!("left out, since there is no model of it: {}", left_out.join(", "));
+    }
     if cases.is_empty() {
         return Err(usage(format!(
             "{}: nothing in it can be replayed (measure more than a pair alone)",
@@ -99,11 +102,12 @@ fn agrees(scheduler: &str, policy: &cosched_policy) -> bool {
 
 type Cases = Vec<(Case, Setup)>;
 
-/// What can be replayed, and the schedulers of the rest.
+/// What can be replayed, and the scenarios and schedulers of the rest.
 fn cases(summary: &Summary, measured: &Measured, args: &ReplayArgs) -> (Cases, Vec<String>) {
-    let (mut cases, mut left_out) = (Vec::new(), Vec::new());
+    let mut cases = Vec::new();
+    let (known, mut left_out) = summary.cases();
     let tick_ns = u64::from(args.tick_us) * 1000;
-    for case in summary.cases() {
+    for case in known {
         let scenario = case.scenario;
         let tasks = scenario.jobs + scenario.competitors;
         if tasks == 1 {

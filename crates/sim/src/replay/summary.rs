@@ -40,11 +40,27 @@ pub enum Testbed {
 enum ReceiverName {
     Spin,
     Block,
+    Twophase,
+    Oracle,
 }
 
 impl ReceiverName {
-    fn waits(self) -> Receiver {
-        if self == ReceiverName::Spin { Receiver::Spin } else { Receiver::Block }
+    /// As the model has it; none: the model's processes do not wait so.
+    fn waits(self) -> Option<Receiver> {
+        match self {
+            ReceiverName::Spin => Some(Receiver::Spin),
+            ReceiverName::Block => Some(Receiver::Block),
+            ReceiverName::Twophase | ReceiverName::Oracle => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            ReceiverName::Spin => "spin",
+            ReceiverName::Block => "block",
+            ReceiverName::Twophase => "twophase",
+            ReceiverName::Oracle => "oracle",
+        }
     }
 }
 
@@ -71,6 +87,8 @@ pub struct Spread {
 #[derive(Clone, Debug, Deserialize)]
 struct Row {
     receiver: ReceiverName,
+    /// The bench's name of what ran; it says more than the other fields do. A bench with one kind of job has none.
+    scenario: Option<String>,
     scheduler: String,
     competitors: u32,
     #[serde(default = "one")]
@@ -82,6 +100,25 @@ struct Row {
     round_trips_per_s: Spread,
     cpu_share: Option<f64>,
     fairness: f64,
+}
+
+impl Row {
+    fn name(&self) -> String {
+        let load = match self.jobs {
+            1 => self.competitors.to_string(),
+            jobs => format!("{jobs}x{}", self.competitors),
+        };
+        self.scenario.clone().unwrap_or_else(|| format!("{}-{load}", self.receiver.name()))
+    }
+
+    /// How its processes wait, if the model has what its name says: pairs, each process with one thread, and
+    /// competitors that only compute. What a name may have besides is how much all compute for a message.
+    fn waits(&self) -> Option<Receiver> {
+        let computes = |part: &str| part.strip_suffix("us").is_some_and(|us| us.parse::<f64>().is_ok());
+        let name = self.name();
+        let known = name.split('-').skip(2).all(computes) && self.threads == 1;
+        self.receiver.waits().filter(|_| known)
+    }
 }
 
 fn two() -> u32 {
@@ -180,8 +217,8 @@ impl Summary {
     /// What a pair takes that has both nodes to itself, and only communicates; none, if that was not measured.
     pub fn alone(&self, scheduler: &str, receiver: Receiver) -> Option<Alone> {
         let is_it = |row: &&Row| {
-            let pair = (row.jobs, row.competitors, row.threads) == (1, 0, 1) && row.compute_us == 0.0;
-            pair && row.scheduler == scheduler && row.receiver.waits() == receiver
+            let pair = (row.jobs, row.competitors) == (1, 0) && row.compute_us == 0.0;
+            pair && row.scheduler == scheduler && row.waits() == Some(receiver)
         };
         let row = self.results.iter().find(is_it).filter(|row| row.round_trips_per_s.median > 0.0)?;
         let trip_us = 1e6 / row.round_trips_per_s.median;
@@ -193,23 +230,27 @@ impl Summary {
         self.results.iter().map(|row| row.scheduler.as_str())
     }
 
-    /// What was measured, the jobs of a scenario together, in the order of the file. Without what the model has not:
-    /// several threads, and jobs of different grains.
-    pub fn cases(&self) -> Vec<Case> {
-        let mut cases: Vec<Case> = Vec::new();
+    /// What was measured, the jobs of a scenario together, in the order of the file. And the names of the scenarios that
+    /// the model has not: other shapes than pairs, several threads, jobs of different grains, other ways to wait, and
+    /// competitors that sleep or have a nice level.
+    pub fn cases(&self) -> (Vec<Case>, Vec<String>) {
+        let (mut cases, mut left_out): (Vec<Case>, Vec<String>) = (Vec::new(), Vec::new());
         let mut index = 0;
         while let Some(first) = self.results.get(index) {
             let jobs = &self.results[index..(index + first.jobs as usize).min(self.results.len())];
             index += jobs.len();
             let alike = |row: &Row| {
-                let same = (row.receiver, row.jobs, row.competitors) == (first.receiver, first.jobs, first.competitors);
-                same && row.scheduler == first.scheduler && row.compute_us == first.compute_us && row.threads == 1
+                let same = (row.name(), row.jobs, row.competitors) == (first.name(), first.jobs, first.competitors);
+                same && row.scheduler == first.scheduler && row.compute_us == first.compute_us
             };
-            if jobs.len() < first.jobs as usize || !jobs.iter().all(alike) {
+            let all_are_there = jobs.len() == first.jobs as usize && jobs.iter().all(alike);
+            let Some(receiver) = first.waits().filter(|_| all_are_there) else {
+                if !left_out.contains(&first.name()) {
+                    left_out.push(first.name());
+                }
                 continue;
-            }
+            };
             let sum = |of: fn(&Spread) -> f64| jobs.iter().map(|row| of(&row.round_trips_per_s)).sum::<f64>();
-            let receiver = first.receiver.waits();
             let Row { jobs: count, competitors, compute_us, .. } = *first;
             cases.push(Case {
                 scenario: Scenario { receiver, jobs: count, competitors, compute_us },
@@ -218,7 +259,7 @@ impl Summary {
                 fairness: jobs.iter().map(|row| row.fairness).sum::<f64>() / jobs.len() as f64,
             });
         }
-        cases
+        (cases, left_out)
     }
 }
 
@@ -237,8 +278,8 @@ mod tests {
     fn jobs_of_a_scenario_are_one_case() {
         let two = ROW.replace("\"competitors\": 0", "\"competitors\": 2, \"jobs\": 2");
         let summary = of(&format!("{ROW}, {two}, {two}"));
-        let cases = summary.cases();
-        assert_eq!(cases.len(), 2);
+        let (cases, left_out) = summary.cases();
+        assert_eq!((cases.len(), left_out), (2, vec![]));
         assert_eq!(summary.alone("eevdf", Receiver::Spin), Some(Alone { trip_us: 10_000.0, cpu_us: None }));
         assert_eq!(summary.alone("eevdf", Receiver::Block), None);
         assert_eq!(summary.alone("local", Receiver::Spin), None);
@@ -246,12 +287,24 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_has_not_is_left_out() {
-        let threads = ROW.replace("\"competitors\": 0", "\"competitors\": 2, \"threads\": 2");
-        let mixed = |us: u32| {
-            ROW.replace("\"competitors\": 0", &format!("\"competitors\": 2, \"jobs\": 2, \"compute_us\": {us}"))
+    fn what_the_model_has_not_is_left_out_by_name() {
+        let named = |name: &str, more: &str| {
+            let receiver = name.split('-').next().unwrap();
+            let row = ROW.replace("\"competitors\": 0", &format!("\"competitors\": 2, \"scenario\": \"{name}\"{more}"));
+            row.replace("\"spin\"", &format!("\"{receiver}\""))
         };
-        let summary = of(&[threads, mixed(0), mixed(200), ROW.into()].join(","));
-        assert_eq!(summary.cases().len(), 1);
+        let mixed = |us: u32| named("spin-2x2-mixed", &format!(", \"jobs\": 2, \"compute_us\": {us}"));
+        let unknown = ["spin-2-barrier", "spin-2-io", "block-2-nice5", "twophase-2", "oracle-2-100us-news"];
+        let mut rows = vec![named("spin-2-t2", ", \"threads\": 2"), mixed(0), mixed(200)];
+        rows.extend(unknown.map(|name| named(name, "")));
+        // A barrier alone is no pair alone.
+        rows.push(ROW.replace("\"competitors\"", "\"scenario\": \"spin-0-barrier\", \"competitors\""));
+        rows.push(named("spin-2-200us", ", \"compute_us\": 200"));
+        let summary = of(&rows.join(","));
+        let (cases, left_out) = summary.cases();
+        assert_eq!(cases.len(), 1, "{cases:?}");
+        let wanted = [&["spin-2-t2", "spin-2x2-mixed"], &unknown[..], &["spin-0-barrier"]].concat();
+        assert_eq!(left_out, wanted);
+        assert_eq!(summary.alone("eevdf", Receiver::Spin), None);
     }
 }

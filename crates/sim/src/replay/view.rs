@@ -164,9 +164,6 @@ impl View {
             self.median_fairness_gap,
             self.within_range * 100.0
         );
-        if !self.left_out.is_empty() {
-            println!("left out, since there is no model of it: {}", self.left_out.join(", "));
-        }
         Ok(ExitCode::SUCCESS)
     }
 

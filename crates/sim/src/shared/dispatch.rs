@@ -212,13 +212,15 @@ impl Shared<'_> {
     /// `slot` has the CPU from now on.
     fn arrives_at_cpu(&mut self, on: usize, slot: u32, now_ns: u64) {
         let (place, policy) = (self.place_of(on, slot), self.policy(on));
+        // Without a wire, among the CPUs of one machine, epochs count switches.
+        let wire_ns = (!self.setup.aligned).then(|| self.tai_ns(on, now_ns));
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         if cpu.epoch_slot != Some(slot) {
             cpu.epoch_slot = Some(slot);
-            cpu.epoch = if task.boosted {
-                native::epoch_adopt(cpu.epoch, task.message_epoch)
-            } else {
-                native::epoch_next(cpu.epoch, on as u32)
+            cpu.epoch = match wire_ns {
+                _ if task.boosted => native::epoch_adopt(cpu.epoch, task.message_epoch),
+                Some(tai_ns) => native::wire_epoch_next(cpu.epoch, on as u32, tai_ns),
+                None => native::epoch_next(cpu.epoch, on as u32),
             };
         }
         if task.boosted {
