@@ -144,6 +144,8 @@ impl Session {
         scheduler.session.runs += 1;
         ready(&scheduler.session.policy.view());
         let stopped = scheduler.serve();
+        // Nobody is answered from now on, and to detach hooks takes seconds on a slow machine.
+        owner.set_loading(!stopped);
         let exit = scheduler.end()?;
         Ok(match stopped {
             true => Ending::Stopped,
@@ -176,7 +178,6 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// They are attached only while the policy wants to see messages or waits: one that does not pays nothing for them,
     /// once they are gone.
     fn attach(session: &'s mut Session, inbox: &'s mut Inbox, owner: &Owner, storage: &'a mut Storage) -> Result<Self> {
-        owner.set_loading(true);
         let skel = loading::load(&session.start(), session.wire.as_ref(), storage)?;
         let mut scheduler = Scheduler {
             struct_ops: None,
