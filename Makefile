@@ -127,16 +127,18 @@ bench-wire: build
 bench-sim: build
 	@tests/bench-sim/run
 
-# Figures whose jobs become longer until the interval is narrow, two whose intervals are wide, and the others. The demo
-# as `make demo` measured it is in docs/measurements.
+# Figures whose jobs become longer until the interval is narrow, those with streams of jobs, whose intervals are wide,
+# and the others. The demo as `make demo` measured it is in docs/measurements.
 until_narrow = $(addprefix dusseau-,2 3 4 5 6 8 9 10 11 12 13 readings)
-others = $(addprefix thesis-3-,2 3 4 5) $(addprefix arpaci-,4 5) $(addprefix zhang-,fig3 fig4 fig5 tab5)
+streams = $(addprefix zhang-,fig3 fig4 fig5 tab4 tab5)
+others = $(addprefix thesis-3-,2 3 4 5) $(addprefix arpaci-,4 5)
 
 reproduction: build
 	$(binary) sim replay docs/measurements/demo.json --runs 15 --out docs/reproduction
 	$(binary) sim paper $(until_narrow) --runs 3 --iterations 100000 --out docs/reproduction
 	$(binary) sim paper arpaci-3 --runs 3 --iterations 10000 --out docs/reproduction
-	$(binary) sim paper zhang-tab4 --runs 16 --out docs/reproduction
+	$(binary) sim paper $(streams) --runs 16 --out docs/reproduction
+	$(binary) sim paper zhang-readings --runs 8 --out docs/reproduction
 	$(binary) sim paper $(others) --runs 2 --out docs/reproduction --page docs/reproduction.md
 
 scale: build

@@ -260,12 +260,12 @@ static inline void beat_gather(struct cosched_beat_news *all, const struct cosch
 }
 
 /*
- * Is @turn drawn for the job called @name, whose chance is @theta? The job counts up by about theta in each turn, and is
- * drawn whenever it comes to another whole number. This is systematic sampling (Cochran 1977, chapter 8): nothing has a
- * job's turns lie more evenly. By a hash of the name it begins each block of turns at another fraction. So it counts a
- * little faster or slower than theta in between, by less than one in a block. And so each two jobs stand to each other
- * in another way in each block, and no two names are unlucky with each other for long. How far a job counts in a block
- * is a whole number. That is rounded by a hash, too, so the mean is exact.
+ * Is @turn drawn for the job called @name, whose chance is @theta? The job counts up by about theta in each turn, and
+ * is drawn whenever it comes to another whole number. This is systematic sampling (Cochran 1977, chapter 8): nothing
+ * has a job's turns lie more evenly. By a hash of the name it begins each block of turns at another fraction. So it
+ * counts a little faster or slower than theta in between, by less than one in a block. And so each two jobs stand to
+ * each other in another way in each block, and no two names are unlucky with each other for long. How far a job counts
+ * in a block is a whole number. That is rounded by a hash, too, so the mean is exact.
  *
  * A job that counts to n in each block at least has less than 2^BEAT_BLOCK_SHIFT / (n - 1) other turns between two of
  * its own.

@@ -34,7 +34,7 @@ const CLUSTER: &[Row] = &[
     ("exchanges", &["0", "1001", "-1", "1.5", ""], "it takes a whole number from 1 to 1000"),
     ("io-every", &["0", "1001", "-1", "1.5", ""], "it takes a whole number from 1 to 1000"),
     ("interface", &["-0.5", "100.5", "NaN", "inf", "50%", ""], "it takes a number of % from 0 to 100"),
-    ("readings", &["", "all", "Block", "none,block", "block,"], "(known: back, block, burst, "),
+    ("readings", &["", "all", "Block", "none,block", "block,"], "(known: apart, back, block, burst, "),
     ("spin-us", &["-0.5", "1000000.5", "NaN", "inf", "1us", ""], "it takes a number of us from 0 to 1000000"),
     ("load", &["0", "0.009", "10.5", "-1", "NaN", "inf", "60%", ""], "it takes a number from 0.01 to 10"),
     ("jobs", &["0", "1000001", "-1", "1.5", ""], "it takes a whole number from 1 to 1000000"),

@@ -178,6 +178,7 @@ fn errors_and_fields_of_the_csv_are_right() {
         series: vec![Series { panel: String::new(), name: "s".into(), points: points.clone() }],
         bars: vec![Series { panel: "p".into(), name: "b".into(), points: points[1..].to_vec() }],
         claims: vec![Claim::at_most("less \"than\" that", 2.0, 3.0)],
+        near: None,
         made: String::new(),
     };
     assert_eq!(figure.errors(), [0.25]);

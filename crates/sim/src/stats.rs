@@ -34,6 +34,13 @@ pub struct Estimate {
     pub ci90: Option<f64>,
 }
 
+impl From<f64> for Estimate {
+    /// What is computed, or ran once: it has no interval.
+    fn from(mean: f64) -> Estimate {
+        Estimate { mean, ci90: None }
+    }
+}
+
 impl Estimate {
     /// Of `values`, of which there must be one at least.
     pub fn of(values: &[f64]) -> Estimate {

@@ -66,6 +66,7 @@ fn figure(name: &str, title: &str, x: &str, ran: &[Ran], how: &How) -> Figure {
         series: slowdowns(ran),
         bars: vec![],
         claims: vec![],
+        near: None,
         made: how.made_until_narrow(),
     }
 }

@@ -127,6 +127,7 @@ fn table(name: &str, title: &str, tables: &Tables, how: &How) -> Figure {
         series: slowdowns(&ran),
         bars: vec![],
         claims: vec![],
+        near: None,
         made: how.made_until_narrow(),
     }
 }
@@ -167,6 +168,7 @@ pub(super) fn readings(how: &How) -> Figure {
         series: slowdowns(&ran),
         bars: vec![],
         claims: vec![],
+        near: None,
         made: how.made_until_narrow(),
     }
 }

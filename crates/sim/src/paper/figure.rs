@@ -71,6 +71,37 @@ pub enum Sense {
     AtLeast,
 }
 
+/// A number that is off by no more than this share is as the paper has it, unless it says what decides.
+pub const CLOSE: f64 = 0.25;
+
+/// Whether something is as the paper has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is, wherever in its interval it may be.
+    Holds,
+    /// One end of its interval holds and the other does not.
+    Open,
+    /// It is not.
+    Fails,
+}
+
+/// From where to where something holds. An end that is missing is nowhere.
+pub type Bounds = [Option<f64>; 2];
+
+/// Whether what is somewhere from `ours` less `ci90` to `ours` and `ci90` is inside the bounds.
+fn verdict([low, high]: Bounds, ours: f64, ci90: Option<f64>) -> Verdict {
+    let inside = |value: f64| low.is_none_or(|low| value >= low) && high.is_none_or(|high| value <= high);
+    let ci90 = ci90.unwrap_or(0.0);
+    let (least, most) = (ours - ci90, ours + ci90);
+    let apart = low.is_some_and(|low| most < low) || high.is_some_and(|high| least > high);
+    match (inside(least) && inside(most), apart) {
+        (true, _) => Verdict::Holds,
+        (_, true) => Verdict::Fails,
+        // It may be inside and outside. Without an interval that cannot be.
+        _ => Verdict::Open,
+    }
+}
+
 /// A number in the paper's text, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
@@ -82,22 +113,63 @@ pub struct Claim {
     pub paper: f64,
     /// Ours.
     pub ours: f64,
+    /// Half the width of its 90% confidence interval; none of what is computed or ran once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ci90: Option<f64>,
+    /// From where to where it holds, if that is not what is [`CLOSE`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub holds: Option<Bounds>,
 }
 
 impl Claim {
     /// The paper says that `what` is about `paper`.
-    pub fn about(what: impl Into<String>, paper: f64, ours: f64) -> Claim {
-        Claim { what: what.into(), sense: Sense::About, paper, ours }
+    pub fn about(what: impl Into<String>, paper: f64, ours: impl Into<Estimate>) -> Claim {
+        let Estimate { mean, ci90 } = ours.into();
+        Claim { what: what.into(), sense: Sense::About, paper, ours: mean, ci90, holds: None }
     }
 
     /// The paper says that `what` is no more than `paper`.
-    pub fn at_most(what: impl Into<String>, paper: f64, ours: f64) -> Claim {
+    pub fn at_most(what: impl Into<String>, paper: f64, ours: impl Into<Estimate>) -> Claim {
         Claim { sense: Sense::AtMost, ..Claim::about(what, paper, ours) }
     }
 
     /// The paper says that `what` is no less than `paper`.
-    pub fn at_least(what: impl Into<String>, paper: f64, ours: f64) -> Claim {
+    pub fn at_least(what: impl Into<String>, paper: f64, ours: impl Into<Estimate>) -> Claim {
         Claim { sense: Sense::AtLeast, ..Claim::about(what, paper, ours) }
+    }
+
+    /// It holds from `low` to `high`.
+    #[must_use]
+    pub fn between(self, low: f64, high: f64) -> Claim {
+        Claim { holds: Some([Some(low), Some(high)]), ..self }
+    }
+
+    /// It holds on the right side of its bound, and nowhere else.
+    #[must_use]
+    pub fn strictly(self) -> Claim {
+        let paper = Some(self.paper);
+        let holds = match self.sense {
+            Sense::About => [paper, paper],
+            Sense::AtMost => [None, paper],
+            Sense::AtLeast => [paper, None],
+        };
+        Claim { holds: Some(holds), ..self }
+    }
+
+    /// Whether it holds.
+    pub fn verdict(&self) -> Verdict {
+        let (low, high) = (Some(self.paper * (1.0 - CLOSE)), Some(self.paper * (1.0 + CLOSE)));
+        let close = match self.sense {
+            Sense::About => [low, high],
+            Sense::AtMost => [None, high],
+            Sense::AtLeast => [low, None],
+        };
+        verdict(self.holds.unwrap_or(close), self.ours, self.ci90)
+    }
+
+    /// Ours as text, with the interval if it has one.
+    pub fn ours_text(&self) -> String {
+        with_interval(self.ours, self.ci90)
     }
 
     /// How far ours is off, as a share of the paper's: 0 on the right side of a bound.
@@ -139,17 +211,34 @@ pub struct Figure {
     pub bars: Vec<Series>,
     /// What the paper's text says of it.
     pub claims: Vec<Claim>,
+    /// How far a cell may be from the paper's, in its unit; if there is nothing here, it may be [`CLOSE`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub near: Option<f64>,
     /// How it was made: seed, runs, lengths.
     pub made: String,
 }
 
 impl Figure {
-    /// How far the points are off that have a number of the paper, in the order of the size of that.
+    /// How far the points are off that have a number of the paper, in the order of the size of that: as a share of the
+    /// paper's, or in its unit where that decides.
     pub fn errors(&self) -> Vec<f64> {
         let points = self.series.iter().flat_map(|series| &series.points);
-        let mut errors: Vec<f64> = points.filter_map(|point| point.error().map(f64::abs)).collect();
+        let error = |point: &Point| match self.near {
+            Some(_) => point.paper.map(|paper| point.y - paper),
+            None => point.error(),
+        };
+        let mut errors: Vec<f64> = points.filter_map(|point| error(point).map(f64::abs)).collect();
         errors.sort_by(f64::total_cmp);
         errors
+    }
+
+    /// How many of the cells and of the claims hold, and how many are open, and of how many. Of a cell its mean
+    /// decides.
+    pub fn verdicts(&self) -> [usize; 3] {
+        let errors = self.errors();
+        let near = errors.iter().filter(|error| **error <= self.near.unwrap_or(CLOSE)).count();
+        let claims = |wanted| self.claims.iter().filter(|claim| claim.verdict() == wanted).count();
+        [near + claims(Verdict::Holds), claims(Verdict::Open), errors.len() + self.claims.len()]
     }
 
     /// The bars alone, as parts of a whole that are set on each other.
@@ -163,6 +252,7 @@ impl Figure {
             series: vec![],
             bars: self.bars.clone(),
             claims: vec![],
+            near: None,
             made: self.made.clone(),
         }
     }
@@ -189,8 +279,8 @@ impl Figure {
                 Sense::AtMost => "at-most",
                 Sense::AtLeast => "at-least",
             };
-            let (what, error) = (quoted(&claim.what), claim.error());
-            let _ = writeln!(csv, "claim,,{what},,,{},,{},{sense},{error},", claim.ours, claim.paper);
+            let (what, error, ci90) = (quoted(&claim.what), claim.error(), text(claim.ci90));
+            let _ = writeln!(csv, "claim,,{what},,,{},{ci90},{},{sense},{error},", claim.ours, claim.paper);
         }
         csv
     }
@@ -215,6 +305,14 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// The same with half the width of its interval, to the digits that the number has.
+pub fn with_interval(value: f64, ci90: Option<f64>) -> String {
+    let text = number(value);
+    let Some(ci90) = ci90.filter(|_| !text.contains('e')) else { return text };
+    let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
+    format!("{text} ± {ci90:.digits$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +325,30 @@ mod tests {
         close(Claim::at_most("x", 2.0, 2.5).error(), 0.25);
         close(Claim::at_least("x", 2.0, 2.5).error(), 0.0);
         close(Claim::at_least("x", 2.0, 1.0).error(), -0.5);
+    }
+
+    #[test]
+    fn an_interval_decides_or_leaves_it_open() {
+        let of = |mean, ci90| Estimate { mean, ci90: Some(ci90) };
+        let verdict = |ours: Estimate| Claim::at_most("x", 1.0, ours).strictly().verdict();
+        assert_eq!(verdict(of(0.9, 0.05)), Verdict::Holds);
+        assert_eq!(verdict(of(0.9, 0.2)), Verdict::Open);
+        assert_eq!(verdict(of(1.1, 0.2)), Verdict::Open);
+        assert_eq!(verdict(of(1.1, 0.05)), Verdict::Fails);
+        let between = |ours: Estimate| Claim::about("x", 0.77, ours).between(0.7, 0.8).verdict();
+        assert_eq!(between(of(0.75, 0.01)), Verdict::Holds);
+        // Wider than what it is to be in.
+        assert_eq!(between(of(0.75, 0.2)), Verdict::Open);
+        assert_eq!(between(of(0.65, 0.02)), Verdict::Fails);
+        assert_eq!(Claim::at_most("x", 1.0, 1.2).verdict(), Verdict::Holds);
+        assert_eq!(Claim::at_most("x", 1.0, 1.3).verdict(), Verdict::Fails);
+    }
+
+    #[test]
+    fn an_interval_has_the_digits_of_its_number() {
+        assert_eq!(with_interval(12.34, Some(0.456)), "12.3 ± 0.5");
+        assert_eq!(with_interval(592.3, Some(70.2)), "592 ± 70");
+        assert_eq!(with_interval(0.5, None), "0.50");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod raster;
 mod thesis;
 mod zhang;
 mod zhang_cells;
+mod zhang_readings;
 pub mod zhang_tables;
 
 use std::path::Path;
@@ -30,7 +31,7 @@ use cosched_rules::report::usage;
 type Maker = (&'static str, fn(&How) -> Figure);
 
 /// Every figure.
-const FIGURES: [Maker; 24] = [
+const FIGURES: [Maker; 25] = [
     ("thesis-3-2", |_| thesis::figure_3_2()),
     ("thesis-3-3", |_| thesis::figure_3_3()),
     ("thesis-3-4", thesis::figure_3_4),
@@ -55,6 +56,7 @@ const FIGURES: [Maker; 24] = [
     ("zhang-fig5", zhang::figure_5),
     ("zhang-tab4", zhang_tables::table_4),
     ("zhang-tab5", zhang_tables::table_5),
+    ("zhang-readings", zhang_readings::readings),
 ];
 
 /// The figures of `sim replay`, which the page has too.
@@ -174,10 +176,14 @@ fn print(figure: &Figure) {
     println!("{}: {}", figure.name, figure.title);
     if let (Some(largest), errors) = (figure.errors().last(), figure.errors()) {
         let median = errors[errors.len() / 2];
-        println!("  {} cells: median error {:.1}%, largest {:.1}%", errors.len(), median * 100.0, largest * 100.0);
+        let size = |error: f64| match figure.near {
+            Some(_) => format!("{error:.2}"),
+            None => format!("{:.1}%", error * 100.0),
+        };
+        println!("  {} cells: median error {}, largest {}", errors.len(), size(median), size(*largest));
     }
     for claim in &figure.claims {
-        let (paper, ours, error) = (claim.paper_text(), figure::number(claim.ours), claim.error() * 100.0);
+        let (paper, ours, error) = (claim.paper_text(), claim.ours_text(), claim.error() * 100.0);
         println!("  {}: {ours}, paper {paper} ({error:+.0}%)", claim.what);
     }
 }

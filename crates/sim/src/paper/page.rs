@@ -5,34 +5,36 @@ use std::fmt::Write as _;
 
 use super::cells::NARROW;
 use super::disagreements::disagreements;
-use super::figure::{Claim, Figure, Point, Series, number};
+use super::figure::{Claim, Figure, Point, Series, Verdict, number, with_interval};
 
 const HEAD: &str = "# The papers' results, and ours
 
 This page is generated: `make reproduction` runs every figure and writes it, with its pictures and their numbers as CSV
 and JSON. Papers' numbers are those of their text and tables; the points of their graphs are not in the text that we
 have. An error is what ours is off, as a share of the paper's number; on the right side of a bound it is 0. What each
-model is made of, and how what the papers leave open is read, is in [simulator.md](simulator.md). No parameter was
-fitted to a cell.
+model is made of, and how what the papers leave open is read, is in [simulator.md](simulator.md). What a
+paper leaves open was chosen by what agrees best with it, one choice for all cells of its figures; no parameter was
+fitted to a single cell. So agreement where such a choice decides is weak evidence, and the sections say where it does.
 
-A claim is a number in a paper's text, and a cell one in its tables. A figure holds if all of them are within 25% here.
+A claim is a number in a paper's text, and a cell one in its tables. Either holds if it is within 25% here. Zhang's
+claims of what is more and what is less hold on their side of the bound alone, and the cells of Zhang's tables by their
+distance: 0.15 in Table 4, 0.12 in Table 5. A ± is half of a 90% interval, of ratios by what they are run by run. Where
+one end of it holds and the other does not, a claim is open.
 ";
-
-/// A number that is off by no more than this is as the paper has it.
-const CLOSE: f64 = 0.25;
 
 /// The page. `pictures` is where the pictures are, as seen from it.
 pub fn page(figures: &[Figure], pictures: &str) -> String {
     let mut text = String::from(HEAD);
-    text += "\n| | | claims | farthest off | cells | median error | largest | within 25% \
+    text += "\n| | | claims | farthest off | cells | median error | largest | what holds \
         |\n|---|---|---|---|---|---|---|---|\n";
     for figure in figures {
         let Figure { name, title, claims, .. } = figure;
         let farthest = claims.iter().map(Claim::error).fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
         let errors = figure.errors();
-        let verdict = verdict(&errors, claims);
+        let verdict = verdict(figure);
+        let size = |error: f64| if figure.near.is_some() { format!("{error:.2}") } else { unsigned(error) };
         let (median, largest) = match errors.last() {
-            Some(last) => (unsigned(errors[errors.len() / 2]), unsigned(*last)),
+            Some(last) => (size(errors[errors.len() / 2]), size(*last)),
             None => (String::new(), String::new()),
         };
         let cells = if errors.is_empty() { String::new() } else { errors.len().to_string() };
@@ -49,13 +51,12 @@ pub fn page(figures: &[Figure], pictures: &str) -> String {
     figures.iter().fold(text, |text, figure| text + &section(figure, pictures))
 }
 
-/// Whether a figure with these errors in its cells, and with these claims, holds, or how much of it does.
-fn verdict(cells: &[f64], claims: &[Claim]) -> String {
-    let errors = cells.iter().copied().chain(claims.iter().map(|claim| claim.error().abs()));
-    let all = cells.len() + claims.len();
-    match errors.filter(|error| *error <= CLOSE).count() {
-        close if close == all => "holds".into(),
-        close => format!("{close} of {all}"),
+/// Whether a figure holds, or how much of it does.
+fn verdict(figure: &Figure) -> String {
+    match figure.verdicts() {
+        [holds, 0, all] if holds == all => "holds".into(),
+        [holds, 0, all] => format!("{holds} of {all}"),
+        [holds, open, all] => format!("{holds} of {all}, {open} open"),
     }
 }
 
@@ -77,17 +78,32 @@ fn section(figure: &Figure, pictures: &str) -> String {
     if !figure.series.is_empty() {
         let _ = writeln!(text, "\n![{title}]({pictures}/{name}.svg)");
     }
-    if !claims.is_empty() {
-        text += "\n| what the text says | paper | ours | error |\n|---|---|---|---|\n";
-        for claim in claims {
-            let (paper, ours, error) = (claim.paper_text(), number(claim.ours), percent(claim.error()));
-            let _ = writeln!(text, "| {} | {paper} | {ours} | {error} |", claim.what);
-        }
-    }
+    text += &claimed(claims);
     text += &cells(&figure.series, !super::OURS.contains(&name.as_str()));
     text += &intervals(figure);
     text += &bars(figure, pictures);
     disagreements(name).iter().fold(text, |text, paragraph| text + "\n" + paragraph + "\n")
+}
+
+/// What the text says. Where a claim has bounds of its own its error does not say whether it holds, so a column does.
+fn claimed(claims: &[Claim]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let judged = claims.iter().any(|claim| claim.holds.is_some());
+    let (head, line) = if judged { (" | holds", "|---") } else { ("", "") };
+    let mut text = format!("\n| what the text says | paper | ours | error{head} |\n|---|---|---|---{line}|\n");
+    for claim in claims {
+        let (paper, ours, error) = (claim.paper_text(), claim.ours_text(), percent(claim.error()));
+        let verdict = match claim.verdict() {
+            _ if !judged => "",
+            Verdict::Holds => " | yes",
+            Verdict::Open => " | open",
+            Verdict::Fails => " | no",
+        };
+        let _ = writeln!(text, "| {} | {paper} | {ours} | {error}{verdict} |", claim.what);
+    }
+    text
 }
 
 /// The cells of a table: ours, and the paper's in brackets, or what was measured.
@@ -104,7 +120,7 @@ fn cells(series: &[Series], of_paper: bool) -> String {
     for Series { panel, name, points } in series {
         let cell = |point: &Point| {
             let paper = point.paper.map(|paper| format!(" ({})", number(paper)));
-            number(point.y) + &paper.unwrap_or_default()
+            with_interval(point.y, point.ci90) + &paper.unwrap_or_default()
         };
         let cells: Vec<String> = points.iter().map(cell).collect();
         let _ = writeln!(text, "| {panel} | {name} | {} |", cells.join(" | "));

@@ -63,6 +63,7 @@ pub fn figure_3_2() -> Figure {
                 half(&states_at(1.0)) as f64,
             ),
         ],
+        near: None,
         made: "in closed form".into(),
     }
 }
@@ -83,6 +84,7 @@ pub fn figure_3_3() -> Figure {
             Claim::about("all nodes run A: \"only about 2% of the time\"", 0.02, a),
             Claim::about("all nodes run B, times as often: \"about three times\"", 3.0, b / a),
         ],
+        near: None,
         made: "in closed form".into(),
     }
 }
@@ -158,6 +160,7 @@ fn dynamic_figure(name: &str, title: &str, slices: &[Slices], how: &How) -> Figu
         series: shown.map(series).collect(),
         bars: vec![],
         claims: vec![Claim::about("job A's share of the CPU time, where it is farthest from fair", 0.5, worst)],
+        near: None,
         made: how.made(&format!("{CYCLES} cycles, a tenth of them before anything is counted")),
     }
 }

@@ -3,13 +3,17 @@
 //! what it says of them is.
 
 use super::figure::{Claim, Figure, Point, Series};
-use super::zhang_cells::{Cell, LOAD, Ran, STRATEGIES, made, row, run};
+use super::zhang_cells::{Cell, LOAD, Of, RESPONSE, Ran, STRATEGIES, made, means, ratio, row, run};
 use super::{How, axis};
+use crate::stats::Estimate;
 
 /// What jobs ask for, point by point.
 const LOADS: [f64; 7] = [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.2];
 /// The workloads of Figure 4, in its order.
 const WORKLOADS: [u8; 4] = [4, 5, 2, 3];
+
+const UTILIZATION: Of = |it| it.utilization;
+const EXECUTION: Of = |it| it.execution_s;
 
 fn figure(name: &str, title: &str, how: &How) -> Figure {
     Figure {
@@ -20,6 +24,7 @@ fn figure(name: &str, title: &str, how: &How) -> Figure {
         series: vec![],
         bars: vec![],
         claims: vec![],
+        near: None,
         made: made(how),
     }
 }
@@ -30,31 +35,33 @@ pub fn figure_3(how: &How) -> Figure {
     let ran = run("zhang-fig3", &cells.collect::<Vec<_>>(), how);
     let mut figure = figure("zhang-fig3", "response by utilization, WL7", how);
     figure.x = axis("utilization: computing, and messages as long as they take alone", false);
-    let mut most = Vec::new();
+    let mut most: Vec<(&str, Vec<f64>)> = Vec::new();
     for ((name, _), ran) in STRATEGIES.iter().zip(ran.chunks(LOADS.len())) {
-        let point = |it: &Ran| Point::new(it.estimate(|it| it.utilization).mean, it.estimate(|it| it.response_s));
+        let point = |it: &Ran| Point::new(it.estimate(UTILIZATION).mean, it.estimate(RESPONSE));
         let points: Vec<Point> = ran.iter().map(point).collect();
-        most.push((*name, points.iter().map(|point| point.x).fold(0.0, f64::max)));
+        let largest = ran.iter().max_by(|a, b| a.estimate(UTILIZATION).mean.total_cmp(&b.estimate(UTILIZATION).mean));
+        most.push((*name, largest.map_or(vec![], |it| it.each(UTILIZATION))));
         figure.series.push(Series { panel: String::new(), name: (*name).into(), points });
     }
-    let most = |wanted: &str| most.iter().find(|(name, _)| *name == wanted).map_or(0.0, |(_, most)| *most);
+    let each = |wanted: &str| &most.iter().find(|(name, _)| *name == wanted).expect("it is a strategy").1;
+    let most = |name: &str| Estimate::of(each(name));
     figure.claims = vec![Claim::about("the largest utilization, GS: \"only as high as 57%\" (4.1)", 0.57, most("GS"))];
     for name in ["PB", "SB", "PB-SB"] {
         let what = format!("the largest utilization, {name}: \"as high as 77% before saturation\"");
-        figure.claims.push(Claim::about(what, 0.77, most(name)));
+        figure.claims.push(Claim::about(what, 0.77, most(name)).between(0.7, 0.8));
     }
     for name in ["Local", "SY", "DCS", "DCS-SY"] {
         let what = format!("the largest utilization, {name}: saturates \"even before the utilization reaches 50%\"");
-        figure.claims.push(Claim::at_most(what, 0.5, most(name)));
+        figure.claims.push(Claim::at_most(what, 0.5, most(name)).strictly());
     }
     for name in ["DCS-SB", "PB-SY", "PB", "SB", "PB-SB"] {
         let what = format!("the largest utilization, {name}, over that of GS: \"significantly better\"");
-        figure.claims.push(Claim::at_least(what, 1.0, most(name) / most("GS")));
+        figure.claims.push(Claim::at_least(what, 1.0, ratio(each(name), each("GS"))).strictly());
     }
     figure
 }
 
-/// The response times of some of the strategies.
+/// The response times of all strategies, run by run.
 struct Bars<'a>(&'a [Ran]);
 
 impl Bars<'_> {
@@ -63,21 +70,26 @@ impl Bars<'_> {
         &self.0[place]
     }
 
-    fn response(&self, name: &str) -> f64 {
-        self.at(name).response_s()
+    fn ratio(&self, name: &str, other: &str) -> Estimate {
+        ratio(&self.at(name).each(RESPONSE), &self.at(other).each(RESPONSE))
     }
 
-    fn most(&self, names: &[&str]) -> f64 {
-        names.iter().map(|name| self.response(name)).fold(0.0, f64::max)
+    /// Over that of the one of `others` that has the largest: all have less.
+    fn over_all(&self, name: &str, others: &[&str]) -> Estimate {
+        let ratios = others.iter().map(|other| self.ratio(name, other));
+        ratios.min_by(|a, b| a.mean.total_cmp(&b.mean)).expect("there is one")
     }
 
-    fn least(&self, names: &[&str]) -> f64 {
-        names.iter().map(|name| self.response(name)).fold(f64::INFINITY, f64::min)
+    /// Over that of the one of `others` that has the least.
+    fn over_least(&self, name: &str, others: &[&str]) -> Estimate {
+        let ratios = others.iter().map(|other| self.ratio(name, other));
+        ratios.max_by(|a, b| a.mean.total_cmp(&b.mean)).expect("there is one")
     }
 
     /// The largest over the least.
-    fn spread(&self, names: &[&str]) -> f64 {
-        self.most(names) / self.least(names)
+    fn spread(&self, names: &[&str]) -> Estimate {
+        let ratios = names.iter().map(|name| self.over_least(name, names));
+        ratios.max_by(|a, b| a.mean.total_cmp(&b.mean)).expect("there is one")
     }
 }
 
@@ -89,20 +101,20 @@ pub fn figure_4(how: &How) -> Figure {
     let ran = run("zhang-fig4", &cells.collect::<Vec<_>>(), how);
     let mut figure = figure("zhang-fig4", "response by workload and strategy, s", how);
     for (workload, ran) in WORKLOADS.iter().zip(ran.chunks(STRATEGIES.len())) {
-        let cells = |of: fn(&crate::cluster::Outcome) -> f64| {
+        let cells = |of: Of| {
             STRATEGIES.iter().zip(ran).map(move |((name, _), it)| ((*name).to_string(), it.estimate(of), None))
         };
         let panel = format!("WL{workload}");
-        figure.series.push(row(&panel, "response", cells(|it| it.response_s)));
-        figure.series.push(row(&panel, "execution", cells(|it| it.execution_s)));
+        figure.series.push(row(&panel, "response", cells(RESPONSE)));
+        figure.series.push(row(&panel, "execution", cells(EXECUTION)));
     }
     let bars = |workload: u8| {
         let place = WORKLOADS.iter().position(|&it| it == workload).expect("it is among them");
         Bars(&ran[place * STRATEGIES.len()..][..STRATEGIES.len()])
     };
     let (computing, communicating, reading, mixed) = (bars(4), bars(5), bars(2), bars(3));
-    let over = |bars: &Bars<'_>, name: &str, others: &[&str]| bars.response(name) / bars.most(others);
-    let is_more = |what: &str, bound: f64, ours: f64| Claim::at_least(what, bound, ours);
+    let over = |bars: &Bars<'_>, name: &str, others: &[&str]| bars.over_all(name, others);
+    let is_more = |what: &str, bound: f64, ours: Estimate| Claim::at_least(what, bound, ours).strictly();
     figure.claims = vec![
         is_more(
             "WL4, Local over all but SY: \"simply not acceptable\" (4.2)",
@@ -132,8 +144,9 @@ pub fn figure_4(how: &How) -> Figure {
         Claim::at_most(
             "WL5, PB over the least of GS, SB, PB-SB and PB-SY: \"the best performance\"",
             1.0,
-            communicating.response("PB") / communicating.least(&["GS", "SB", "PB-SB", "PB-SY"]),
-        ),
+            communicating.over_least("PB", &["GS", "SB", "PB-SB", "PB-SY"]),
+        )
+        .strictly(),
         Claim::about(
             "WL2, the largest over the least of SB, DCS-SB, PB, PB-SB, PB-SY: \"not a significant difference\"",
             1.0,
@@ -158,30 +171,27 @@ pub fn figure_5(how: &How) -> Figure {
     let mut figure = figure("zhang-fig5", "response by skew and strategy, WL4, s", how);
     let (low, high) = ran.split_at(STRATEGIES.len());
     for (skew, ran) in skews.iter().zip([low, high]) {
-        let response =
-            |((name, _), it): (&(&str, &str), &Ran)| ((*name).to_string(), it.estimate(|it| it.response_s), None);
-        let execution =
-            |((name, _), it): (&(&str, &str), &Ran)| ((*name).to_string(), it.estimate(|it| it.execution_s), None);
+        let response = |((name, _), it): (&(&str, &str), &Ran)| ((*name).to_string(), it.estimate(RESPONSE), None);
+        let execution = |((name, _), it): (&(&str, &str), &Ran)| ((*name).to_string(), it.estimate(EXECUTION), None);
         let panel = format!("s = {:.0}%", skew * 100.0);
         figure.series.push(row(&panel, "response", STRATEGIES.iter().zip(ran).map(response)));
         figure.series.push(row(&panel, "execution", STRATEGIES.iter().zip(ran).map(execution)));
     }
-    let grows = |name: &str| {
-        let execution = |ran: &[Ran]| Bars(ran).at(name).estimate(|it| it.execution_s).mean;
-        execution(high) / execution(low)
+    let grows = |name: &str| -> Vec<f64> {
+        let execution = |ran: &[Ran]| Bars(ran).at(name).each(EXECUTION);
+        execution(high).iter().zip(execution(low)).map(|(high, low)| high / low).collect()
     };
-    figure.claims =
-        vec![Claim::at_least("execution with 150% over that with 20%, GS: \"goes up\" (4.4)", 1.0, grows("GS"))];
+    let gang = grows("GS");
+    let goes_up = "execution with 150% over that with 20%, GS: \"goes up\" (4.4)";
+    figure.claims = vec![Claim::at_least(goes_up, 1.0, Estimate::of(&gang)).strictly()];
     for name in BEST {
         let what = format!("the same, {name}, over that of GS: \"better able to hide\" it");
-        figure.claims.push(Claim::at_most(what, 1.0, grows(name) / grows("GS")));
+        figure.claims.push(Claim::at_most(what, 1.0, ratio(&grows(name), &gang)).strictly());
     }
-    let mean = |names: &[&str]| names.iter().map(|name| grows(name)).sum::<f64>() / names.len() as f64;
-    figure.claims.push(Claim::at_most(
-        "the same, who blocks (SB, DCS-SB, PB-SB) over who spins (Local, DCS, PB): \"better able\"",
-        1.0,
-        mean(&["SB", "DCS-SB", "PB-SB"]) / mean(&["Local", "DCS", "PB"]),
-    ));
+    let mean = |names: &[&str]| means(&names.iter().map(|name| grows(name)).collect::<Vec<_>>());
+    let who = "the same, who blocks (SB, DCS-SB, PB-SB) over who spins (Local, DCS, PB): \"better able\"";
+    let blocks = ratio(&mean(&["SB", "DCS-SB", "PB-SB"]), &mean(&["Local", "DCS", "PB"]));
+    figure.claims.push(Claim::at_most(who, 1.0, blocks).strictly());
     figure.made += &format!(", which ask for {LOAD} of the nodes");
     figure
 }

@@ -7,7 +7,7 @@ use rayon::prelude::{IntoParallelRefIterator, ParallelIterator};
 use super::How;
 use super::figure::{Point, Series};
 use crate::cluster::workload::{Stream, Workload};
-use crate::cluster::{self, Costs, Outcome, Setup};
+use crate::cluster::{self, Costs, Outcome, Readings, Setup};
 use crate::progress::progress;
 use crate::report::run_seed;
 use crate::stats::Estimate;
@@ -52,14 +52,24 @@ pub struct Cell {
     pub interrupt_us: f64,
     /// Q, in ms.
     pub quantum_ms: u64,
+    /// How the paper is read, if not as in all other figures.
+    pub readings: Option<Readings>,
 }
 
 impl Cell {
     /// `preset` with WL`workload`.
     pub fn new(preset: &'static str, workload: u8) -> Cell {
-        let workload = Workload::new(workload);
-        let (load, level, skew) = (LOAD, 5, 0.2);
-        Cell { preset, workload, load, level, skew, switch_us: 200.0, interrupt_us: 50.0, quantum_ms: 200 }
+        Cell {
+            preset,
+            workload: Workload::new(workload),
+            load: LOAD,
+            level: 5,
+            skew: 0.2,
+            switch_us: 200.0,
+            interrupt_us: 50.0,
+            quantum_ms: 200,
+            readings: None,
+        }
     }
 
     fn setup(&self, how: &How) -> Setup {
@@ -74,7 +84,8 @@ impl Cell {
         };
         let policy = cluster::policy_of(self.preset, &costs, us(200.0), self.quantum_ms * 1_000_000);
         let policy = policy.expect("it is a preset");
-        Setup { nodes: 32, level: self.level, readings: how.zhang, policy, costs, skew: self.skew, warmup: 0.1 }
+        let readings = self.readings.unwrap_or(how.zhang);
+        Setup { nodes: 32, level: self.level, readings, policy, costs, skew: self.skew, warmup: 0.1 }
     }
 
     fn simulate(&self, how: &How, run: u32) -> Outcome {
@@ -103,22 +114,34 @@ pub fn run(name: &str, cells: &[Cell], how: &How) -> Vec<Ran> {
 /// The runs of a cell.
 pub struct Ran(Vec<Outcome>);
 
+/// What is looked at of a run.
+pub type Of = fn(&Outcome) -> f64;
+
+/// The response time, in s.
+pub const RESPONSE: Of = |it| it.response_s;
+
 impl Ran {
     /// What `of` says of each run.
-    pub fn estimate(&self, of: impl Fn(&Outcome) -> f64) -> Estimate {
-        Estimate::of(&self.0.iter().map(of).collect::<Vec<_>>())
+    pub fn estimate(&self, of: Of) -> Estimate {
+        Estimate::of(&self.each(of))
     }
 
-    /// The response time, in s.
-    pub fn response_s(&self) -> f64 {
-        self.estimate(|it| it.response_s).mean
+    /// The same, run by run.
+    pub fn each(&self, of: Of) -> Vec<f64> {
+        self.0.iter().map(of).collect()
     }
+}
 
-    /// The response time over that of `other`, run by run, less `less`.
-    pub fn over(&self, other: &Ran, less: f64) -> Estimate {
-        let ratios = self.0.iter().zip(&other.0).map(|(it, other)| it.response_s / other.response_s - less);
-        Estimate::of(&ratios.collect::<Vec<_>>())
-    }
+/// `of` each of the runs over the same of `others`, run by run: the jobs of a run are the same for all, and so chance
+/// that all share drops out.
+pub fn ratio(of: &[f64], others: &[f64]) -> Estimate {
+    Estimate::of(&of.iter().zip(others).map(|(it, other)| it / other).collect::<Vec<_>>())
+}
+
+/// The means of several, run by run.
+pub fn means(all: &[Vec<f64>]) -> Vec<f64> {
+    let runs = all.first().map_or(0, Vec::len);
+    (0..runs).map(|run| all.iter().map(|each| each[run]).sum::<f64>() / all.len() as f64).collect()
 }
 
 /// A row of a table: a cell for each column.

@@ -212,6 +212,7 @@ impl View {
             series: schedulers.iter().filter_map(series).collect(),
             bars: vec![],
             claims: vec![],
+            near: None,
             made: self.made.clone(),
         }
     }

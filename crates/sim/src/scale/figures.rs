@@ -46,6 +46,7 @@ fn figure(
         series,
         bars: vec![],
         claims: vec![],
+        near: None,
         made: format!("{runs} runs of each point, one of those above 2048 nodes"),
     }
 }

@@ -263,7 +263,7 @@ mod tests {
     /// Has the model look at each boost that two jobs and a competitor on two nodes are granted.
     fn each_grant(preset: &str, mut look: impl FnMut(&Shared<'_>, &Grant)) {
         let program = Program { pattern: Pattern::Ring, receiver: Receiver::Spin, grain_ns: MS, imbalance_ns: MS };
-        let setup = Setup { length_ns: 8000 * MS, ..setup(preset, program, 1, 1) };
+        let setup = Setup { length_ns: 16_000 * MS, ..setup(preset, program, 1, 1) };
         let setup = Setup { ranks: 1, ..setup };
         let (mut queue, mut model) = (Queue::new(LANES), Shared::new(&setup, 1));
         model.start(&mut queue);
