@@ -451,7 +451,7 @@ proptest! {
     #[test]
     fn the_longest_wait_of_a_job_that_draws_first(name: u64, first in 0..u64::MAX / 2, theta in BEAT_ONE / 64..=BEAT_ONE) {
         // In any block it counts to this, or one more.
-        let counts = (u64::from(theta) + 1) * BLOCK >> 32;
+        let counts = ((u64::from(theta) + 1) * BLOCK) >> 32;
         let mut idle = 0;
         for turn in first..first + 4 * BLOCK {
             idle = if beat_draws(name, turn, theta) { 0 } else { idle + 1 };
