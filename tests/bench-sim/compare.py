@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""compare.py REPEATS OUT: runs the three simulators of "make bench-sim", and ours at more sizes. See docs/simulator.md.
+"""compare.py REPEATS OUT: runs the simulators of "make bench-sim", and ours at more sizes. See docs/simulator.md.
 
 Nothing is printed of a size before all three have ended at the same time with the same number of messages.
 """
@@ -12,6 +12,8 @@ import sys
 import time
 
 OURS = "target/release/scx_cosched"
+OUR_SERVER = "target/release/examples/mm1"
+CUSTOMERS = 5_000_000
 SEED = 1
 # Of the workload: g, v, c and L, in ns.
 G_NS, V_NS, C_NS, L_NS = 100_000, 25_000, 8_000, 10_000
@@ -123,6 +125,27 @@ def compare(repeats, out):
     return rows
 
 
+def serve(repeats, out):
+    """One server and a queue: our engine alone beside Cimba, interleaved."""
+    contenders = {"scx_cosched": OUR_SERVER, "Cimba": f"{out}/cimba"}
+    runs = {name: [] for name in contenders}
+    for repeat in range(repeats):
+        print(f"bench-sim: one server, repeat {repeat + 1} of {repeats}", file=sys.stderr)
+        for name, program in contenders.items():
+            runs[name].append(measured([program, str(CUSTOMERS), str(SEED)]))
+    views = {name: found[0][0] for name, found in runs.items()}
+    means = [view["mean"] for view in views.values()]
+    # Cimba adds up times as floating-point numbers.
+    if any(view["served"] != CUSTOMERS for view in views.values()) or max(means) / min(means) > 1 + 1e-6:
+        raise Differs(f"one server: not the same queue: {views}")
+    rates = {name: [CUSTOMERS / cpu_s / 1e6 for _, cpu_s, _, _ in found] for name, found in runs.items()}
+    print("\n| one server | million customers per CPU second | scx_cosched is times as fast |")
+    print("|---|---|---|")
+    for name, of in rates.items():
+        print(f"| {name} | {spread(of)} | {statistics.median(rates['scx_cosched']) / statistics.median(of):.1f} |", flush=True)
+    return rates
+
+
 def scale(repeats):
     """Our own default workload, by the number of nodes."""
     runs = {nodes: [] for nodes in SCALES}
@@ -162,12 +185,13 @@ def main():
     repeats, out = int(sys.argv[1]), sys.argv[2]
     try:
         compared = compare(repeats, out)
+        served = serve(repeats, out)
         scaled = scale(repeats)
     except Differs as error:
         sys.exit(f"bench-sim: {error}")
     print_scale(scaled)
     with open(f"{out}/summary.json", "w", encoding="utf-8") as file:
-        json.dump({"compared": compared, "scaled": scaled}, file, indent=1)
+        json.dump({"compared": compared, "served": served, "scaled": scaled}, file, indent=1)
 
 
 main()

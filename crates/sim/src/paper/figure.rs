@@ -232,13 +232,12 @@ impl Figure {
         errors
     }
 
-    /// How many of the cells and of the claims hold, and how many are open, and of how many. Of a cell its mean
-    /// decides.
-    pub fn verdicts(&self) -> [usize; 3] {
+    /// How many of the cells and of the claims hold, and of how many. Of a cell its mean decides.
+    pub fn verdicts(&self) -> [usize; 2] {
         let errors = self.errors();
         let near = errors.iter().filter(|error| **error <= self.near.unwrap_or(CLOSE)).count();
-        let claims = |wanted| self.claims.iter().filter(|claim| claim.verdict() == wanted).count();
-        [near + claims(Verdict::Holds), claims(Verdict::Open), errors.len() + self.claims.len()]
+        let claims = self.claims.iter().filter(|claim| claim.verdict() == Verdict::Holds).count();
+        [near + claims, errors.len() + self.claims.len()]
     }
 
     /// The bars alone, as parts of a whole that are set on each other.

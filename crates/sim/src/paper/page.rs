@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::cells::NARROW;
 use super::disagreements::disagreements;
 use super::figure::{Claim, Figure, Point, Series, Verdict, number, with_interval};
+use super::markdown::COLUMNS;
 
 const HEAD: &str = "# The papers' results, and ours
 
@@ -19,7 +20,8 @@ fitted to a single cell. So agreement where such a choice decides is weak eviden
 A claim is a number in a paper's text, and a cell one in its tables. Either holds if it is within 25% here. Zhang's
 claims of what is more and what is less hold on their side of the bound alone, and the cells of Zhang's tables by their
 distance: 0.15 in Table 4, 0.12 in Table 5. A ± is half of a 90% interval, of ratios by what they are run by run. Where
-one end of it holds and the other does not, a claim is open.
+one end of it holds and the other does not, a claim is open, which does not count as holding. Cells of jobs that become
+longer until their intervals are narrow are without them.
 ";
 
 /// The page. `pictures` is where the pictures are, as seen from it.
@@ -51,12 +53,11 @@ pub fn page(figures: &[Figure], pictures: &str) -> String {
     figures.iter().fold(text, |text, figure| text + &section(figure, pictures))
 }
 
-/// Whether a figure holds, or how much of it does.
+/// Whether a figure holds, or how much of it does. What is open does not.
 fn verdict(figure: &Figure) -> String {
     match figure.verdicts() {
-        [holds, 0, all] if holds == all => "holds".into(),
-        [holds, 0, all] => format!("{holds} of {all}"),
-        [holds, open, all] => format!("{holds} of {all}, {open} open"),
+        [holds, all] if holds == all => "holds".into(),
+        [holds, all] => format!("{holds} of {all}"),
     }
 }
 
@@ -106,7 +107,8 @@ fn claimed(claims: &[Claim]) -> String {
     text
 }
 
-/// The cells of a table: ours, and the paper's in brackets, or what was measured.
+/// The cells of a table: ours, and the paper's in brackets, or what was measured. Where its rows would be too wide, it is
+/// several tables with some of the columns each.
 fn cells(series: &[Series], of_paper: bool) -> String {
     let columns: Vec<&str> = match series.first() {
         Some(first) => first.points.iter().filter_map(|point| point.column.as_deref()).collect(),
@@ -116,16 +118,29 @@ fn cells(series: &[Series], of_paper: bool) -> String {
         return String::new();
     }
     let head = if of_paper { "ours (the paper's)" } else { "simulated (measured)" };
-    let mut text = format!("\n| {head} | | {} |\n|---|---|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
-    for Series { panel, name, points } in series {
-        let cell = |point: &Point| {
-            let paper = point.paper.map(|paper| format!(" ({})", number(paper)));
-            with_interval(point.y, point.ci90) + &paper.unwrap_or_default()
-        };
-        let cells: Vec<String> = points.iter().map(cell).collect();
-        let _ = writeln!(text, "| {panel} | {name} | {} |", cells.join(" | "));
-    }
-    text
+    let of_columns = |from: usize, to: usize| {
+        let mut text =
+            format!("| {head} | | {} |\n|---|---|{}\n", columns[from..to].join(" | "), "---|".repeat(to - from));
+        for Series { panel, name, points } in series {
+            let cells: Vec<String> = points.iter().take(to).skip(from).map(cell).collect();
+            let _ = writeln!(text, "| {panel} | {name} | {} |", cells.join(" | "));
+        }
+        text
+    };
+    let all = columns.len();
+    let parts = |each: usize| (0..all).step_by(each).map(move |from| (from, (from + each).min(all)));
+    let fits = |each: &usize| {
+        parts(*each).all(|(from, to)| of_columns(from, to).lines().all(|line| line.chars().count() <= COLUMNS))
+    };
+    let each = (1..=all).map(|parts| all.div_ceil(parts)).find(fits).unwrap_or(all);
+    parts(each).map(|(from, to)| format!("\n{}", of_columns(from, to))).collect()
+}
+
+/// A cell: ours with its interval, and the paper's. Where jobs become longer until the interval is narrow, it is.
+fn cell(point: &Point) -> String {
+    let paper = point.paper.map(|paper| format!(" ({})", number(paper)));
+    let ci90 = point.ci90.filter(|_| point.iterations.is_none());
+    with_interval(point.y, ci90) + &paper.unwrap_or_default()
 }
 
 /// Some jobs become longer until the intervals of their cells are narrow. Lists the cells whose interval is still wide.

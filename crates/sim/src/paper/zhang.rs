@@ -45,17 +45,17 @@ pub fn figure_3(how: &How) -> Figure {
     }
     let each = |wanted: &str| &most.iter().find(|(name, _)| *name == wanted).expect("it is a strategy").1;
     let most = |name: &str| Estimate::of(each(name));
-    figure.claims = vec![Claim::about("the largest utilization, GS: \"only as high as 57%\" (4.1)", 0.57, most("GS"))];
+    figure.claims = vec![Claim::about("most utilization, GS: \"only as high as 57%\" (4.1)", 0.57, most("GS"))];
     for name in ["PB", "SB", "PB-SB"] {
-        let what = format!("the largest utilization, {name}: \"as high as 77% before saturation\"");
+        let what = format!("most utilization, {name}: \"as high as 77% before saturation\"");
         figure.claims.push(Claim::about(what, 0.77, most(name)).between(0.7, 0.8));
     }
     for name in ["Local", "SY", "DCS", "DCS-SY"] {
-        let what = format!("the largest utilization, {name}: saturates \"even before the utilization reaches 50%\"");
+        let what = format!("most utilization, {name}: saturates \"even before ... 50%\"");
         figure.claims.push(Claim::at_most(what, 0.5, most(name)).strictly());
     }
     for name in ["DCS-SB", "PB-SY", "PB", "SB", "PB-SB"] {
-        let what = format!("the largest utilization, {name}, over that of GS: \"significantly better\"");
+        let what = format!("most utilization, {name}, over that of GS: \"significantly better\"");
         figure.claims.push(Claim::at_least(what, 1.0, ratio(each(name), each("GS"))).strictly());
     }
     figure
@@ -142,13 +142,13 @@ pub fn figure_4(how: &How) -> Figure {
             communicating.spread(&["GS", "SB", "PB-SB", "PB-SY"]),
         ),
         Claim::at_most(
-            "WL5, PB over the least of GS, SB, PB-SB and PB-SY: \"the best performance\"",
+            "WL5, PB over the least of GS, SB, PB-SB, PB-SY: \"the best performance\"",
             1.0,
             communicating.over_least("PB", &["GS", "SB", "PB-SB", "PB-SY"]),
         )
         .strictly(),
         Claim::about(
-            "WL2, the largest over the least of SB, DCS-SB, PB, PB-SB, PB-SY: \"not a significant difference\"",
+            "WL2, the largest over the least of those five: \"not a significant difference\"",
             1.0,
             reading.spread(&BEST),
         ),
@@ -189,7 +189,7 @@ pub fn figure_5(how: &How) -> Figure {
         figure.claims.push(Claim::at_most(what, 1.0, ratio(&grows(name), &gang)).strictly());
     }
     let mean = |names: &[&str]| means(&names.iter().map(|name| grows(name)).collect::<Vec<_>>());
-    let who = "the same, who blocks (SB, DCS-SB, PB-SB) over who spins (Local, DCS, PB): \"better able\"";
+    let who = "the same, SB, DCS-SB, PB-SB over Local, DCS, PB: \"better able\"";
     let blocks = ratio(&mean(&["SB", "DCS-SB", "PB-SB"]), &mean(&["Local", "DCS", "PB"]));
     figure.claims.push(Claim::at_most(who, 1.0, blocks).strictly());
     figure.made += &format!(", which ask for {LOAD} of the nodes");

@@ -38,15 +38,7 @@ const CHANGES: [Change; 18] = [
     ("exchanges 4", |it| with(it, |it| it.exchanges = 4)),
 ];
 
-/// The columns, with what the paper has there if that is a number.
-const COLUMNS: [(&str, Option<f64>); 6] = [
-    ("WL2: SB, level 5 over 2", Some(0.31)),
-    ("WL4: SY over GS", None),
-    ("WL5: SB over GS", Some(1.0)),
-    ("WL5: PB over SB", None),
-    ("WL5: PB, half of the costs", Some(0.89)),
-    ("WL7: utilization of PB", Some(0.77)),
-];
+const COLUMNS: [&str; 6] = ["WL2 SB 5:2", "WL4 SY:GS", "WL5 SB:GS", "WL5 PB:SB", "WL5 PB half", "WL7 PB"];
 
 /// What is run for a row. The last is where PB is saturated.
 fn cells(readings: Readings) -> [Cell; 9] {
@@ -74,10 +66,8 @@ pub(super) fn readings(how: &How) -> Figure {
     let all: Vec<Cell> = CHANGES.iter().flat_map(|(_, change)| cells(change(how.zhang))).collect();
     let ran = run("zhang-readings", &all, how);
     let row = |((name, _), ran): (&Change, &[Ran])| {
-        let is_held = *name == CHANGES[0].0;
-        let point = |(x, ((column, paper), y)): (usize, (&(&str, Option<f64>), Estimate))| Point {
+        let point = |(x, (column, y)): (usize, (&&str, Estimate))| Point {
             column: Some((*column).into()),
-            paper: paper.filter(|_| is_held),
             ..Point::new(x as f64, y)
         };
         let points = COLUMNS.iter().zip(found(ran)).enumerate().map(point).collect();

@@ -135,7 +135,7 @@ pub(super) fn table_5(how: &How) -> Figure {
     let none = ratio(&each("PB", 2), &each("PB", 1));
     claims.push(Claim::about("PB, the third over the second: \"no interrupts\"", 1.0, none));
     let mean = |names: &[&str]| means(&names.iter().map(|name| half(name)).collect::<Vec<_>>());
-    let what = "half of the costs, SB, DCS-SB and PB-SB over DCS and PB: \"more significant\"";
+    let what = "half of the costs, SB, DCS-SB, PB-SB over DCS, PB: \"more significant\"";
     let more = ratio(&mean(&["SB", "DCS-SB", "PB-SB"]), &mean(&["DCS", "PB"]));
     claims.push(Claim::at_most(what, 1.0, more).strictly());
     figure.claims = claims;
