@@ -7,21 +7,16 @@
 use std::collections::VecDeque;
 
 use cosched_sim::engine::{self, Model, Queue};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 const SERVICE_NS: f64 = 1e6;
 const LOAD: f64 = 0.9;
 
-/// `SplitMix64`: short enough to be written down twice.
-struct Stream(u64);
-
-impl Stream {
-    fn exponential_ns(&mut self, mean_ns: f64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let unit = ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
-        (-(1.0 - unit).ln() * mean_ns) as u64
-    }
+/// `SplitMix64` is short enough to be written down in C too.
+fn exponential_ns(stream: &mut SplitMix64, mean_ns: f64) -> u64 {
+    let unit = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    (-(1.0 - unit).ln() * mean_ns) as u64
 }
 
 #[derive(Clone, Copy)]
@@ -31,8 +26,8 @@ enum Event {
 }
 
 struct Server {
-    arrivals: Stream,
-    services: Stream,
+    arrivals: SplitMix64,
+    services: SplitMix64,
     waiting: VecDeque<u64>,
     left: u64,
     served: u64,
@@ -41,14 +36,14 @@ struct Server {
 
 impl Server {
     fn serves(&mut self, queue: &mut Queue<Event>) {
-        let service_ns = self.services.exponential_ns(SERVICE_NS);
+        let service_ns = exponential_ns(&mut self.services, SERVICE_NS);
         queue.at(queue.now_ns() + service_ns, Event::Departs);
     }
 
     fn awaits(&mut self, queue: &mut Queue<Event>) {
         if self.left > 0 {
             self.left -= 1;
-            let between_ns = self.arrivals.exponential_ns(SERVICE_NS / LOAD);
+            let between_ns = exponential_ns(&mut self.arrivals, SERVICE_NS / LOAD);
             queue.at(queue.now_ns() + between_ns, Event::Arrives);
         }
     }
@@ -86,7 +81,7 @@ impl Model for Server {
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u64>().expect("CUSTOMERS SEED"));
     let (Some(customers), Some(seed)) = (numbers.next(), numbers.next()) else { panic!("CUSTOMERS SEED") };
-    let (arrivals, services) = (Stream(seed), Stream(!seed));
+    let (arrivals, services) = (SplitMix64::seed_from_u64(seed), SplitMix64::seed_from_u64(!seed));
     let mut server = Server { arrivals, services, waiting: VecDeque::new(), left: customers, served: 0, sum_ns: 0 };
     let mut queue = Queue::new(0);
     server.awaits(&mut queue);

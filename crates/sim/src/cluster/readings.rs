@@ -47,7 +47,7 @@ const NAMES: [(Reading, &str); 10] = [
     (Reading::YieldOnce, "yield-once"),
 ];
 
-/// Those that hold, with those that are numbers.
+/// Which readings hold, and the numbers by which the paper is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Readings {
     pub(super) held: [bool; NAMES.len()],

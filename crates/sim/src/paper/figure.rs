@@ -147,24 +147,22 @@ impl Claim {
     /// It holds on the right side of its bound, and nowhere else.
     #[must_use]
     pub fn strictly(self) -> Claim {
-        let paper = Some(self.paper);
-        let holds = match self.sense {
-            Sense::About => [paper, paper],
-            Sense::AtMost => [None, paper],
-            Sense::AtLeast => [paper, None],
-        };
-        Claim { holds: Some(holds), ..self }
+        Claim { holds: Some(self.within(0.0)), ..self }
+    }
+
+    /// Where ours is if it is beyond the paper's number by no more than `share` of it.
+    fn within(&self, share: f64) -> Bounds {
+        let (low, high) = (Some(self.paper * (1.0 - share)), Some(self.paper * (1.0 + share)));
+        match self.sense {
+            Sense::About => [low, high],
+            Sense::AtMost => [None, high],
+            Sense::AtLeast => [low, None],
+        }
     }
 
     /// Whether it holds.
     pub fn verdict(&self) -> Verdict {
-        let (low, high) = (Some(self.paper * (1.0 - CLOSE)), Some(self.paper * (1.0 + CLOSE)));
-        let close = match self.sense {
-            Sense::About => [low, high],
-            Sense::AtMost => [None, high],
-            Sense::AtLeast => [low, None],
-        };
-        verdict(self.holds.unwrap_or(close), self.ours, self.ci90)
+        verdict(self.holds.unwrap_or_else(|| self.within(CLOSE)), self.ours, self.ci90)
     }
 
     /// Ours as text, with the interval if it has one.

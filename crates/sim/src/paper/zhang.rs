@@ -2,8 +2,12 @@
 //! Figures 3 to 5 of Zhang 2000: response times by load, workload and skew. Their curves and bars are not in the text;
 //! what it says of them is.
 
+use std::cmp::Ordering;
+
 use super::figure::{Claim, Figure, Point, Series};
-use super::zhang_cells::{Cell, LOAD, Of, RESPONSE, Ran, STRATEGIES, made, means, ratio, row, run};
+use super::zhang_cells::{
+    Cell, LOAD, Of, RESPONSE, Ran, STRATEGIES, UTILIZATION, made, means, ratio, ratios, row, run,
+};
 use super::{How, axis};
 use crate::stats::Estimate;
 
@@ -12,7 +16,6 @@ const LOADS: [f64; 7] = [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 1.2];
 /// The workloads of Figure 4, in its order.
 const WORKLOADS: [u8; 4] = [4, 5, 2, 3];
 
-const UTILIZATION: Of = |it| it.utilization;
 const EXECUTION: Of = |it| it.execution_s;
 
 fn figure(name: &str, title: &str, how: &How) -> Figure {
@@ -39,7 +42,7 @@ pub fn figure_3(how: &How) -> Figure {
     for ((name, _), ran) in STRATEGIES.iter().zip(ran.chunks(LOADS.len())) {
         let point = |it: &Ran| Point::new(it.estimate(UTILIZATION).mean, it.estimate(RESPONSE));
         let points: Vec<Point> = ran.iter().map(point).collect();
-        let largest = ran.iter().max_by(|a, b| a.estimate(UTILIZATION).mean.total_cmp(&b.estimate(UTILIZATION).mean));
+        let largest = ran.iter().max_by(|a, b| by_mean(&a.estimate(UTILIZATION), &b.estimate(UTILIZATION)));
         most.push((*name, largest.map_or(vec![], |it| it.each(UTILIZATION))));
         figure.series.push(Series { panel: String::new(), name: (*name).into(), points });
     }
@@ -61,6 +64,10 @@ pub fn figure_3(how: &How) -> Figure {
     figure
 }
 
+fn by_mean(a: &Estimate, b: &Estimate) -> Ordering {
+    a.mean.total_cmp(&b.mean)
+}
+
 /// The response times of all strategies, run by run.
 struct Bars<'a>(&'a [Ran]);
 
@@ -70,26 +77,24 @@ impl Bars<'_> {
         &self.0[place]
     }
 
-    fn ratio(&self, name: &str, other: &str) -> Estimate {
-        ratio(&self.at(name).each(RESPONSE), &self.at(other).each(RESPONSE))
+    fn over(&self, name: &str, others: &[&str]) -> impl Iterator<Item = Estimate> {
+        let each = |name: &str| self.at(name).each(RESPONSE);
+        others.iter().map(move |other| ratio(&each(name), &each(other)))
     }
 
     /// Over that of the one of `others` that has the largest: all have less.
     fn over_all(&self, name: &str, others: &[&str]) -> Estimate {
-        let ratios = others.iter().map(|other| self.ratio(name, other));
-        ratios.min_by(|a, b| a.mean.total_cmp(&b.mean)).expect("there is one")
+        self.over(name, others).min_by(by_mean).expect("there is one")
     }
 
     /// Over that of the one of `others` that has the least.
     fn over_least(&self, name: &str, others: &[&str]) -> Estimate {
-        let ratios = others.iter().map(|other| self.ratio(name, other));
-        ratios.max_by(|a, b| a.mean.total_cmp(&b.mean)).expect("there is one")
+        self.over(name, others).max_by(by_mean).expect("there is one")
     }
 
     /// The largest over the least.
     fn spread(&self, names: &[&str]) -> Estimate {
-        let ratios = names.iter().map(|name| self.over_least(name, names));
-        ratios.max_by(|a, b| a.mean.total_cmp(&b.mean)).expect("there is one")
+        names.iter().map(|name| self.over_least(name, names)).max_by(by_mean).expect("there is one")
     }
 }
 
@@ -179,7 +184,7 @@ pub fn figure_5(how: &How) -> Figure {
     }
     let grows = |name: &str| -> Vec<f64> {
         let execution = |ran: &[Ran]| Bars(ran).at(name).each(EXECUTION);
-        execution(high).iter().zip(execution(low)).map(|(high, low)| high / low).collect()
+        ratios(&execution(high), &execution(low))
     };
     let gang = grows("GS");
     let goes_up = "execution with 150% over that with 20%, GS: \"goes up\" (4.4)";

@@ -119,6 +119,8 @@ pub type Of = fn(&Outcome) -> f64;
 
 /// The response time, in s.
 pub const RESPONSE: Of = |it| it.response_s;
+/// The utilization, 0 to 1.
+pub const UTILIZATION: Of = |it| it.utilization;
 
 impl Ran {
     /// What `of` says of each run.
@@ -134,8 +136,13 @@ impl Ran {
 
 /// `of` each of the runs over the same of `others`, run by run: the jobs of a run are the same for all, and so chance
 /// that all share drops out.
+pub fn ratios(of: &[f64], others: &[f64]) -> Vec<f64> {
+    of.iter().zip(others).map(|(it, other)| it / other).collect()
+}
+
+/// What [`ratios`] come to.
 pub fn ratio(of: &[f64], others: &[f64]) -> Estimate {
-    Estimate::of(&of.iter().zip(others).map(|(it, other)| it / other).collect::<Vec<_>>())
+    Estimate::of(&ratios(of, others))
 }
 
 /// The means of several, run by run.

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What each reading of Zhang 2000 does to what the paper says of WL2, WL4, WL5 and WL7: one reading changed at a time.
 
-use super::figure::{Figure, Point, Series};
-use super::zhang_cells::{Cell, Of, RESPONSE, Ran, made, ratio, run};
+use super::figure::Figure;
+use super::zhang_cells::{Cell, RESPONSE, Ran, UTILIZATION, made, ratio, row, run};
 use super::{How, axis};
 use crate::cluster::{Reading, Readings};
 use crate::stats::Estimate;
-
-const UTILIZATION: Of = |it| it.utilization;
 
 /// What is changed, and how.
 type Change = (&'static str, fn(Readings) -> Readings);
@@ -66,12 +64,7 @@ pub(super) fn readings(how: &How) -> Figure {
     let all: Vec<Cell> = CHANGES.iter().flat_map(|(_, change)| cells(change(how.zhang))).collect();
     let ran = run("zhang-readings", &all, how);
     let row = |((name, _), ran): (&Change, &[Ran])| {
-        let point = |(x, (column, y)): (usize, (&&str, Estimate))| Point {
-            column: Some((*column).into()),
-            ..Point::new(x as f64, y)
-        };
-        let points = COLUMNS.iter().zip(found(ran)).enumerate().map(point).collect();
-        Series { panel: String::new(), name: (*name).into(), points }
+        row("", name, COLUMNS.iter().zip(found(ran)).map(|(column, found)| ((*column).into(), found, None)))
     };
     Figure {
         name: "zhang-readings".into(),

@@ -3,7 +3,7 @@
 //! cost. The rows of Table 5 were held back until they had been predicted.
 
 use super::figure::{Claim, Figure};
-use super::zhang_cells::{Cell, LOAD, RESPONSE, Ran, STRATEGIES, made, means, ratio, row, run};
+use super::zhang_cells::{Cell, LOAD, RESPONSE, Ran, STRATEGIES, made, means, ratio, ratios, row, run};
 use super::{How, axis};
 use crate::stats::Estimate;
 
@@ -120,9 +120,7 @@ pub(super) fn table_5(how: &How) -> Figure {
         let place = OVERHEADS.iter().position(|(it, _)| *it == name).expect("it is there");
         ran[place * columns.len() + column].each(RESPONSE)
     };
-    let half = |name: &str| -> Vec<f64> {
-        each(name, 1).iter().zip(each(name, 0)).map(|(second, first)| second / first).collect()
-    };
+    let half = |name: &str| ratios(&each(name, 1), &each(name, 0));
     let mut claims = Vec::new();
     for (name, _) in OVERHEADS {
         let what = format!("{name}, half of the costs: \"reduce\" (4.5)");
