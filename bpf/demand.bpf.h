@@ -72,6 +72,7 @@ static void describe_demand(struct cosched_demand *demand, const struct task_ctx
 	demand->message_epoch = tctx->message_epoch;
 	demand->node_epoch = cctx->epoch;
 	demand->node_quiet = !cctx->curr_talks;
+	demand->mean_waiting = cctx->waiting.mean;
 	if (policy->gate == COSCHED_GATE_AUTO) {
 		struct cosched_window window = tctx->window;
 

@@ -335,6 +335,8 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 		advance_share_clock(cctx, tctx->order_cpu, scx_bpf_now());
 		weigh_groups(tctx->order_group, tctx->order_cpu);
 	}
+	if (current_policy()->rate_average)
+		fair_note_presence(&cctx->waiting, cctx->nr_runnable - is_in_order(tctx), scx_bpf_now());
 	start_pulse(tctx, cctx, cpu);
 	beat_at_tick(p, tctx, cctx, cpu);
 	cut = !p->scx.slice && !cctx->curr_kthread;

@@ -8,6 +8,10 @@
  * E > 0 allows 2^E boosts a round, E < 0 one boost in 2^-E rounds. C shifts the point by a constant, for kernels whose
  * slices are not all alike.
  *
+ * R is read in two ways. To the thesis it is the length of the run queue, as it is when a message comes. Buchanan and
+ * Chien's monitor tells the network card every now and then how many threads have waited for the CPU in the mean
+ * (2.2.1), and the running thread does not wait. That is rate_average.
+ *
  * The rule is crude, as its author says: it counts boosts, not CPU time, and asks for tuning by hand.
  * It needs nothing but a clock and a queue length, though, which is why it ran on a network card.
  *
@@ -17,7 +21,18 @@
 #ifndef COSCHED_GATE_RATE_H
 #define COSCHED_GATE_RATE_H
 
+#include "fair.h"
 #include "policy.h"
+
+/* Tq R, in ns. */
+static inline u64 gate_rate_round(const struct cosched_policy *policy, const struct cosched_demand *demand)
+{
+	u64 waiting = demand->mean_waiting;
+
+	if (!policy->rate_average)
+		return cosched_mul_u64_u32(policy->slice_ns, demand->nr_runnable);
+	return cosched_mul_u64_u32(policy->slice_ns, waiting < (u32)-1 ? waiting : (u32)-1) >> FAIR_MEAN_SHIFT;
+}
 
 static inline u32 gate_rate_allows(const struct cosched_policy *policy,
 				   const struct cosched_demand *demand)
@@ -26,7 +41,7 @@ static inline u32 gate_rate_allows(const struct cosched_policy *policy,
 	u64 since_ns = demand->now_ns > demand->last_boost_ns ?
 		       demand->now_ns - demand->last_boost_ns : 0;
 	u64 left = cosched_scale_u64(since_ns, policy->rate_exponent);
-	u64 right = cosched_mul_u64_u32(policy->slice_ns, demand->nr_runnable);
+	u64 right = gate_rate_round(policy, demand);
 	s64 constant_ns = policy->rate_constant_ns;
 
 	/* Keep both sides unsigned: a negative C moves to the other side. */

@@ -123,6 +123,7 @@ struct cosched_policy {
 	u64 quantum_ns;			/* gang, beat: how long a turn is */
 	u32 rows;			/* gang */
 	u32 epochs;			/* a boost needs a message of a later epoch besides what the gate asks for */
+	u64 rate_average;		/* rate: R is demand.mean_waiting, not demand.nr_runnable */
 };
 
 /* One snapshot of the receiver's CPU, taken when the gate is asked. All times in ns. */
@@ -140,6 +141,7 @@ struct cosched_demand {
 	u64 fair_ns;			/* T_E / N: the fair share of the same time */
 	u64 message_epoch;		/* of the message: that of its sender's node (epoch.h) */
 	u64 node_epoch;			/* of the receiver's node */
+	u64 mean_waiting;		/* R: tasks that waited for the CPU of late, in 1 / 2^FAIR_MEAN_SHIFT (fair.h) */
 };
 
 #define COSCHED_SCALE_SHIFT 20

@@ -51,7 +51,7 @@ fn status_and_policy_go_over_it() {
     let set = json(&["policy", "set", "--slice-us", "5000", "--json", at[0], at[1]]);
     assert_eq!(set["name"], "dcs+h_ms=-20+slice_us=5000");
     let set = json(&["policy", "set", "--gate", "rate", "--rate-exponent", "-1", "--json", at[0], at[1]]);
-    assert_eq!(set["name"], "dcs+gate=rate+rate_exponent=-1+rate_constant_ms=0+slice_us=5000");
+    assert_eq!(set["name"], "dcs+gate=rate+rate_exponent=-1+rate_average=false+rate_constant_ms=0+slice_us=5000");
     assert_eq!(set["h_ms"], Value::Null);
     let set = json(&["policy", "set", "implicit", "--latency-us", "9", "--json", at[0], at[1]]);
     assert_eq!((&set["name"], &set["gate"]), (&"implicit+latency_us=9".into(), &"always".into()));

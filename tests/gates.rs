@@ -5,9 +5,9 @@
 use cosched_rules::native;
 use proptest::prelude::*;
 use rules::{
-    ALWAYS, AUTO, BUSY, COSCHED_SCALE_SHIFT, DEMAND, EPOCHS, EQUAL_WEIGHTS, EQUALIZING, GANG, GATES, IDLE, NONE,
-    PERIODIC, POLICY, RATE, SPIN_BLOCK, SPIN_YIELD, any_demand, any_policy, cosched_demand, cosched_policy, grants,
-    reason,
+    ALWAYS, AUTO, BUSY, COSCHED_SCALE_SHIFT, DEMAND, EPOCHS, EQUAL_WEIGHTS, EQUALIZING, FAIR_MEAN_SHIFT, GANG, GATES,
+    IDLE, NONE, PERIODIC, POLICY, RATE, SPIN_BLOCK, SPIN_YIELD, any_demand, any_policy, cosched_demand, cosched_policy,
+    grants, reason,
 };
 
 #[path = "common/rules.rs"]
@@ -249,6 +249,21 @@ fn rate_compares_the_interval_with_the_round() {
 }
 
 #[test]
+fn the_average_counts_those_that_waited() {
+    // Buchanan-Chien 2.2.2, with Tq = 20 ms: how many are runnable at the moment is not asked.
+    let policy = cosched_policy { rate_average: 1, ..policy(RATE) };
+    for (halves, since, expected) in
+        [(0, 0, "interval"), (1, 9, "too_soon"), (1, 10, "interval"), (8, 79, "too_soon"), (8, 80, "interval")]
+    {
+        let mean_waiting = halves << (FAIR_MEAN_SHIFT - 1);
+        let now_ns = 1_000_000 * MS as u64;
+        let last_boost_ns = now_ns - since * MS as u64;
+        let demand = cosched_demand { now_ns, last_boost_ns, nr_runnable: 100, mean_waiting, ..IDLE };
+        assert_eq!(reason(&policy, &demand), expected, "{halves} / 2, after {since} ms");
+    }
+}
+
+#[test]
 fn a_boost_in_the_future_was_just_now() {
     let demand = cosched_demand { now_ns: 5, last_boost_ns: 6, nr_runnable: 2, ..IDLE };
     assert_eq!(reason(&policy(RATE), &demand), "too_soon");
@@ -268,7 +283,13 @@ fn exact_room(h_ns: i64, demand: &cosched_demand) -> i128 {
 /// 2^-E where E is negative, so that nothing is rounded.
 fn rate_by_definition(policy: &cosched_policy, demand: &cosched_demand) -> bool {
     let since = i128::from(demand.now_ns.saturating_sub(demand.last_boost_ns));
-    let round = i128::from(policy.slice_ns) * i128::from(demand.nr_runnable);
+    let round = match policy.rate_average {
+        0 => i128::from(policy.slice_ns) * i128::from(demand.nr_runnable),
+        // More than four million count as so many.
+        _ => {
+            (i128::from(policy.slice_ns) * i128::from(demand.mean_waiting.min(u64::from(u32::MAX)))) >> FAIR_MEAN_SHIFT
+        }
+    };
     let constant = i128::from(policy.rate_constant_ns);
     match policy.rate_exponent {
         e if e >= 0 => (since << e) + constant >= round,
@@ -363,16 +384,21 @@ proptest! {
     fn a_longer_queue_never_turns_a_denial_into_a_grant(
         policy in any_policy(RATE..RATE + 1), demand in any_demand(), more in any::<u32>(),
     ) {
-        let fuller = cosched_demand { nr_runnable: demand.nr_runnable.saturating_add(more), ..demand };
+        let fuller = cosched_demand {
+            nr_runnable: demand.nr_runnable.saturating_add(more),
+            mean_waiting: demand.mean_waiting.saturating_add(u64::from(more)),
+            ..demand
+        };
         prop_assert!(grants(&policy, &demand) || !grants(&policy, &fuller));
     }
 
     #[test]
     fn rate_is_its_definition_for_all_that_an_operator_can_set(
         demand in any_demand(), exponent in -32..=32i32, constant_ms in -3_600_000..=3_600_000i64,
-        slice_us in 100..=1_000_000u64, since in 0..1u64 << 60, nr_runnable in 0..10_000u32,
+        slice_us in 100..=1_000_000u64, since in 0..1u64 << 60, nr_runnable in 0..10_000u32, rate_average in 0..2u64,
     ) {
         let policy = cosched_policy {
+            rate_average,
             rate_exponent: exponent,
             rate_constant_ns: constant_ms * MS,
             slice_ns: slice_us * 1000,

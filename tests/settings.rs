@@ -40,6 +40,7 @@ fn default(row: &Row) -> String {
             "latency_us" | "overhead_us" | "switch_us" => "measured",
             // No preset has the gate `rate`.
             "rate_exponent" | "rate_constant_ms" => "0",
+            "rate_average" => "false",
             _ => "none",
         },
         (_, "", [one]) => one.as_str(),

@@ -82,6 +82,7 @@ impl Random {
             quantum_ns: self.number(),
             rows: self.mostly_below(20),
             epochs: self.mostly_below(2),
+            rate_average: u64::from(self.mostly_below(2)),
         }
     }
 
@@ -100,6 +101,7 @@ impl Random {
             message_epoch: self.number(),
             node_epoch: self.number(),
             node_quiet: self.below(2) as u32,
+            mean_waiting: self.number(),
         }
     }
 

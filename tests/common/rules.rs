@@ -6,15 +6,15 @@
 use std::ops::Range;
 
 pub use cosched_rules::intf::{
-    COSCHED_MAX_CPUS, COSCHED_SCALE_SHIFT, COSCHED_WAIT_SAMPLES, cosched_arrival_COSCHED_ARRIVAL_BEAT as BEAT,
-    cosched_arrival_COSCHED_ARRIVAL_DEMAND as DEMAND, cosched_arrival_COSCHED_ARRIVAL_GANG as GANG,
-    cosched_arrival_COSCHED_ARRIVAL_NONE as NONE, cosched_arrival_COSCHED_ARRIVAL_PERIODIC as PERIODIC,
-    cosched_candidate, cosched_demand, cosched_gate_COSCHED_GATE_ALWAYS as ALWAYS,
-    cosched_gate_COSCHED_GATE_AUTO as AUTO, cosched_gate_COSCHED_GATE_EPOCHS as EPOCHS,
-    cosched_gate_COSCHED_GATE_EQUALIZING as EQUALIZING, cosched_gate_COSCHED_GATE_RATE as RATE, cosched_policy,
-    cosched_wait_COSCHED_WAIT_BUSY as BUSY, cosched_wait_COSCHED_WAIT_SPIN as SPIN,
-    cosched_wait_COSCHED_WAIT_SPIN_BLOCK as SPIN_BLOCK, cosched_wait_COSCHED_WAIT_SPIN_YIELD as SPIN_YIELD,
-    cosched_wait_history, cosched_window,
+    COSCHED_MAX_CPUS, COSCHED_SCALE_SHIFT, COSCHED_WAIT_SAMPLES, FAIR_MEAN_SHIFT,
+    cosched_arrival_COSCHED_ARRIVAL_BEAT as BEAT, cosched_arrival_COSCHED_ARRIVAL_DEMAND as DEMAND,
+    cosched_arrival_COSCHED_ARRIVAL_GANG as GANG, cosched_arrival_COSCHED_ARRIVAL_NONE as NONE,
+    cosched_arrival_COSCHED_ARRIVAL_PERIODIC as PERIODIC, cosched_candidate, cosched_demand,
+    cosched_gate_COSCHED_GATE_ALWAYS as ALWAYS, cosched_gate_COSCHED_GATE_AUTO as AUTO,
+    cosched_gate_COSCHED_GATE_EPOCHS as EPOCHS, cosched_gate_COSCHED_GATE_EQUALIZING as EQUALIZING,
+    cosched_gate_COSCHED_GATE_RATE as RATE, cosched_policy, cosched_wait_COSCHED_WAIT_BUSY as BUSY,
+    cosched_wait_COSCHED_WAIT_SPIN as SPIN, cosched_wait_COSCHED_WAIT_SPIN_BLOCK as SPIN_BLOCK,
+    cosched_wait_COSCHED_WAIT_SPIN_YIELD as SPIN_YIELD, cosched_wait_history, cosched_window,
 };
 use cosched_rules::native;
 pub use cosched_sim::policy::NEW_HISTORY as NEW;
@@ -70,9 +70,11 @@ prop_compose! {
     pub fn any_policy(gates: Range<u32>)(
         arrival in prop_oneof![8 => Just(DEMAND), 1 => 0..5u32], gate in gates, slice_ns in any_u64(),
         h_ns in any_i64(), rate_constant_ns in any_i64(), rate_exponent in prop_oneof![any::<i32>(), -70..70i32],
-        target_permille in prop_oneof![Just(1000), 0..10_000u32, any::<u32>()],
+        target_permille in prop_oneof![Just(1000), 0..10_000u32, any::<u32>()], rate_average in 0..2u64,
     ) -> cosched_policy {
-        cosched_policy { arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, target_permille, ..POLICY }
+        cosched_policy {
+            arrival, gate, slice_ns, h_ns, rate_constant_ns, rate_exponent, rate_average, target_permille, ..POLICY
+        }
     }
 }
 
@@ -83,11 +85,12 @@ prop_compose! {
         denied in prop_oneof![2 => Just(0), 1 => Just(1), 1 => any::<u32>()],
         scale in prop_oneof![Just(EQUAL_WEIGHTS), any::<u32>()], node_quiet in 0..2u32,
         max_lead_ns in prop_oneof![3 => Just(u64::MAX), 1 => any_u64()],
-        (cpu_ns, fair_ns) in (any_u64(), any_u64()), (message_epoch, node_epoch) in (any_u64(), any_u64()),
+        mean_waiting in prop_oneof![any_u64(), 0..1u64 << 20], (cpu_ns, fair_ns) in (any_u64(), any_u64()),
+        (message_epoch, node_epoch) in (any_u64(), any_u64()),
     ) -> cosched_demand {
         cosched_demand {
             now_ns, last_boost_ns, receiver_ran_ns, running_ran_ns, nr_runnable, denied, scale, max_lead_ns,
-            cpu_ns, fair_ns, message_epoch, node_epoch, node_quiet,
+            cpu_ns, fair_ns, message_epoch, node_epoch, node_quiet, mean_waiting,
         }
     }
 }

@@ -90,6 +90,9 @@ choices! {
         => target_permille: permille;
     /// Rate: 2^E boosts per round of the CPU's tasks.
     rate_exponent: i32 = Some(0), "E", whole(-32, 32, "a whole number"), [BOOSTS, RATE] => rate_exponent: i32::from;
+    /// Rate: whether R is how many tasks have waited in the mean of late, instead of those that are runnable now: true,
+    /// false.
+    rate_average: bool = Some(false), "BOOL", Kind::Truth, [BOOSTS, RATE] => rate_average: u64::from;
     /// Rate: the constant C, in ms.
     rate_constant_ms: f64 = Some(0.0), "MS", MS, [BOOSTS, RATE] => rate_constant_ns: ns_of_ms;
     /// Whether a boost needs a message of a later epoch than the node besides: true, false.

@@ -65,6 +65,7 @@ pub const IDLE_DEMAND: Demand = Demand {
     fair_ns: 0,
     message_epoch: 0,
     node_epoch: 0,
+    mean_waiting: 0,
 };
 
 /// An event counter of the scheduler (`bpf/counters.h`).

@@ -179,6 +179,7 @@ impl Dynamic<'_> {
             receiver_ran_ns: it.ran_ns[sender.job] as i64,
             running_ran_ns: (it.ran_ns[it.job] + queue.now_ns() - it.since_ns) as i64,
             nr_runnable: 2,
+            mean_waiting: 1 << intf::FAIR_MEAN_SHIFT,
             message_epoch: sender.epoch,
             node_epoch: it.epoch,
             ..native::IDLE_DEMAND

@@ -27,6 +27,7 @@ pub const NOTHING: cosched_policy = cosched_policy {
     switch_ns: 0,
     recheck_ns: 0,
     quantum_ns: 0,
+    rate_average: 0,
     rows: 1,
     epochs: 0,
 };

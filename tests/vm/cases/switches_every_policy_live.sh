@@ -44,6 +44,7 @@ done
 for e in -4 0 4; do
 	set_policy "{gate: \"rate\", rate_exponent: $e}" dcs --gate rate --rate-exponent $e --rate-constant-ms 5
 done
+set_policy '{gate: "rate", rate_average: true}' dcs --gate rate --rate-average true
 set_policy '{wait: "busy"}' dcs --wait busy
 for us in 1 10000; do
 	set_policy "{wait: \"spin\", spin_us: $us}" dcs --wait spin --spin-us $us
@@ -53,7 +54,7 @@ for slice in 1000 100000; do
 done
 set_policy "$(cat "$tmp/first")" dcs-sb
 quiet
-all_were_set $((${#presets[@]} + 16))
+all_were_set $((${#presets[@]} + 17))
 
 is "$(restarts)" "$before" "enable_seq is"
 is "$(cat /sys/kernel/sched_ext/nr_rejected)" 0 "tasks rejected:"

@@ -8,7 +8,9 @@
 //! of the limit on boosts in a row.
 
 use crate::local::{EFFECTIVE, Fair, LocalScheduler};
-use cosched_rules::intf::{FAIR_LEAST_SLICE_NS, cosched_demand, cosched_policy, cosched_share_clock, cosched_window};
+use cosched_rules::intf::{
+    FAIR_LEAST_SLICE_NS, cosched_demand, cosched_policy, cosched_presence, cosched_share_clock, cosched_window,
+};
 use cosched_rules::native;
 
 /// What a message takes along.
@@ -51,6 +53,7 @@ pub struct Gate {
     fair: Fair,
     tasks: Vec<Task>,
     shares: cosched_share_clock,
+    waiting: cosched_presence,
     epoch: u64,
     epoch_slot: Option<u32>,
 }
@@ -60,16 +63,26 @@ impl Gate {
     pub fn new(policy: &cosched_policy, slots: usize) -> Gate {
         let fair = Fair::under(policy, slots);
         let (policy, tasks) = (*policy, vec![NEW; slots]);
-        Gate { policy, fair, tasks, shares: native::NEW_SHARE_CLOCK, epoch: 0, epoch_slot: None }
+        Gate {
+            policy,
+            fair,
+            tasks,
+            shares: native::NEW_SHARE_CLOCK,
+            waiting: native::NEW_PRESENCE,
+            epoch: 0,
+            epoch_slot: None,
+        }
     }
 
     fn task(&mut self, slot: u32) -> &mut Task {
         &mut self.tasks[slot as usize]
     }
 
-    /// The clock of shares is brought up to now, before the number of the runnable changes.
+    /// The clock of shares, and how many waited, are brought up to now, before the number of the runnable changes.
     fn advance_shares(&mut self, now_ns: u64) {
         native::account_advance(&mut self.shares, self.fair.weight(), now_ns);
+        let waiting = u64::from(self.fair.nr_runnable().saturating_sub(1));
+        native::fair_note_presence(&mut self.waiting, waiting, now_ns);
     }
 
     /// Somebody comes to `slot`.
@@ -167,6 +180,7 @@ impl Gate {
             fair_ns: window.fair_ns,
             message_epoch: task.stamp.epoch,
             node_epoch: self.epoch,
+            mean_waiting: self.waiting.mean,
             ..native::IDLE_DEMAND
         };
         self.fair.describe(&mut demand, slot);

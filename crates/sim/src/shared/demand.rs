@@ -180,6 +180,7 @@ impl Shared<'_> {
             fair_ns: window.fair_ns,
             message_epoch: task.message_epoch,
             node_epoch: cpu.epoch,
+            mean_waiting: cpu.waiting.mean,
             ..native::IDLE_DEMAND
         };
         cpu.node.local.describe(&mut demand, slot);

@@ -72,6 +72,8 @@ pub struct Cpu {
     pub epoch_slot: Option<u32>,
     /// How much room there was of late (`policies/fair.h`).
     pub presence: cosched_presence,
+    /// How many waited for the CPU, as of the last tick.
+    pub waiting: cosched_presence,
     /// When the CPU looks for a busier one next, in ns.
     pub balance_ns: u64,
     /// What the share of each has been so far.
@@ -301,6 +303,7 @@ fn cpu(setup: &Setup, node: u32, skew_ns: u64, drift_ppm: f64, names: &[u64]) ->
         epoch: 0,
         epoch_slot: None,
         presence: native::NEW_PRESENCE,
+        waiting: native::NEW_PRESENCE,
         balance_ns: 0,
         shares: native::NEW_SHARE_CLOCK,
         tai_ns: TAI_NS - setup.faults.skew_ns / 2 + skew_ns,

@@ -31,6 +31,8 @@ impl Shared<'_> {
         let Some(slot) = self.running(on) else { return };
         let cpu = &mut self.cpus[on];
         native::fair_note_presence(&mut cpu.presence, native::fair_room(cpu.node.local.weight()), now_ns);
+        let waiting = u64::from(cpu.node.local.nr_runnable().saturating_sub(1));
+        native::fair_note_presence(&mut cpu.waiting, waiting, now_ns);
         self.settle(on, now_ns);
         let in_vain = self.parks(on) && self.pulse_ns(on).is_none() && self.finds_waiting(on, slot, now_ns);
         // Slices end with turns.
