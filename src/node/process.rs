@@ -78,25 +78,26 @@ pub fn save_memory() {
 }
 
 /// Gives the kernel back what only a load needs: what the allocator holds and nobody uses, some MiB for the kernel's
-/// types, and this program's constants, among them the BPF programs. Those are read from the file again if need be.
+/// types, and this program's constants and code, among them the BPF programs and what loads them. Those are read from
+/// the file again if need be.
 pub fn give_memory_back() {
     // SAFETY: it takes no pointer, and other threads may allocate meanwhile.
     unsafe { libc::malloc_trim(0) };
-    // SAFETY: forget_constants() is what it is to call, and takes no data.
-    unsafe { libc::dl_iterate_phdr(Some(forget_constants), std::ptr::null_mut()) };
+    // SAFETY: forget_file() is what it is to call, and takes no data.
+    unsafe { libc::dl_iterate_phdr(Some(forget_file), std::ptr::null_mut()) };
 }
 
-/// Drops the pages of the program's segments that can neither be written nor run: they are as the file has them. What
-/// is relocated at the start stands in others.
-unsafe extern "C" fn forget_constants(info: *mut libc::dl_phdr_info, _: usize, _: *mut libc::c_void) -> libc::c_int {
+/// Drops the pages of the program's segments that cannot be written: they are as the file has them. What is relocated at
+/// the start stands in others.
+unsafe extern "C" fn forget_file(info: *mut libc::dl_phdr_info, _: usize, _: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the linker hands over a valid description of an object, of which the first is the program.
     let (info, headers) = unsafe { (&*info, std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into())) };
     for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
-        if header.p_flags & (libc::PF_W | libc::PF_X) == 0 {
+        if header.p_flags & libc::PF_W == 0 {
             let start = info.dlpi_addr + header.p_vaddr;
             let within = start % header.p_align;
             let length = (header.p_memsz + within) as usize;
-            // SAFETY: nothing but the file is mapped there, and whoever reads it meanwhile has it mapped again. An
+            // SAFETY: nothing but the file is mapped there, and whoever reads or runs it meanwhile has it mapped again. An
             // error leaves it as it is.
             unsafe { libc::madvise((start - within) as *mut libc::c_void, length, libc::MADV_DONTNEED) };
         }
