@@ -56,6 +56,7 @@ pub fn page(figures: &[Figure], pictures: &str) -> String {
 /// Whether a figure holds, or how much of it does. What is open does not.
 fn verdict(figure: &Figure) -> String {
     match figure.verdicts() {
+        [_, 0] => String::new(), // the paper has no number
         [holds, all] if holds == all => "holds".into(),
         [holds, all] => format!("{holds} of {all}"),
     }
