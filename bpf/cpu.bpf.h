@@ -51,7 +51,7 @@ struct cpu_ctx {
 	/* Demand (demand.bpf.h). */
 	struct cosched_loan loan;	/* what boosts have had more than the fair order */
 	struct cosched_loan urgent;	/* the same of kernel threads (enqueue.bpf.h) */
-	struct cosched_presence waiting;	/* how many tasks waited here, as of the last tick; kept for the gate "rate" */
+	struct cosched_presence waiting;	/* tasks that waited, as of the last tick; for the gate "rate" */
 	u32 spin;		/* enum spin: of the running task, in a receive that would sleep (waits.bpf.h) */
 
 	u64 limited_until;	/* when the first task set aside here is looked at; 0: none is (aside.bpf.h) */
