@@ -141,7 +141,7 @@ struct cosched_demand {
 	u64 fair_ns;			/* T_E / N: the fair share of the same time */
 	u64 message_epoch;		/* of the message: that of its sender's node (epoch.h) */
 	u64 node_epoch;			/* of the receiver's node */
-	u64 mean_waiting;		/* R: tasks that waited for the CPU of late, in 1 / 2^FAIR_MEAN_SHIFT (fair.h) */
+	u64 mean_waiting;		/* R: tasks that waited of late, in 1 / 2^FAIR_MEAN_SHIFT (fair.h) */
 };
 
 #define COSCHED_SCALE_SHIFT 20
