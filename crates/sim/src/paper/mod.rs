@@ -85,8 +85,9 @@ impl How {
     /// Of jobs that become longer until the interval is narrow.
     fn made_until_narrow(&self) -> String {
         self.made(&format!(
-            "jobs of {} s alone and {} iterations at the least, and then twice as long until the 90% interval is within \
-             {:.0}% of the mean and the mean has moved by no more, or until they take 10 s alone or have {} iterations",
+            "jobs that become longer. They take {} s alone and have {} iterations at the least. They then become twice \
+             as long until the 90% interval is within {:.0}% of the mean and the mean has moved by no more. They \
+             become no longer once they take 10 s alone or have {} iterations",
             cells::FIRST_ALONE_NS / 1e9,
             cells::FIRST_ITERATIONS,
             self.narrow * 100.0,

@@ -10,18 +10,20 @@ use super::markdown::COLUMNS;
 
 const HEAD: &str = "# The papers' results, and ours
 
-This page is generated: `make reproduction` runs every figure and writes it, with its pictures and their numbers as CSV
-and JSON. Papers' numbers are those of their text and tables; the points of their graphs are not in the text that we
-have. An error is what ours is off, as a share of the paper's number; on the right side of a bound it is 0. What each
-model is made of, and how what the papers leave open is read, is in [simulator.md](simulator.md). What a
-paper leaves open was chosen by what agrees best with it, one choice for all cells of its figures; no parameter was
-fitted to a single cell. So agreement where such a choice decides is weak evidence, and the sections say where it does.
+This page is generated. `make reproduction` runs every figure and writes the page, with its pictures and their numbers
+as CSV and JSON. The papers' numbers are the numbers of their text and tables. The points of their graphs are not in the
+text that we have. An error says how far ours is off, as a share of the paper's number. On the right side of a bound the
+error is 0. The page [simulator.md](simulator.md) says what each model is made of, and how we read what the papers leave
+open. What a paper leaves open was chosen by what agrees best with it. Each choice is one for all cells of the paper's
+figures. No parameter was fitted to a single cell. So agreement where such a choice decides is weak evidence. The
+sections say where it does.
 
-A claim is a number in a paper's text, and a cell one in its tables. Either holds if it is within 25% here. Zhang's
-claims of what is more and what is less hold on their side of the bound alone, and the cells of Zhang's tables by their
-distance: 0.15 in Table 4, 0.12 in Table 5. A ± is half of a 90% interval, of ratios by what they are run by run. Where
-one end of it holds and the other does not, a claim is open, which does not count as holding. Cells of jobs that become
-longer until their intervals are narrow are without them.
+A claim is a number in a paper's text, and a cell is a number in its tables. Either holds if it is within 25% here.
+Zhang's claims of what is more and what is less hold on their side of the bound alone. The cells of Zhang's tables hold
+by their distance: within 0.15 in Table 4, and within 0.12 in Table 5. A ± is half of a 90% interval. For ratios it is
+the interval of their values run by run. Where one end of an interval holds and the other does not, a claim is open. An
+open claim does not count as holding. Some jobs become longer until their intervals are narrow. The cells of these jobs
+are without intervals.
 ";
 
 /// The page. `pictures` is where the pictures are, as seen from it.
