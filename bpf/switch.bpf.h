@@ -317,6 +317,17 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 }
 
 /*
+ * Tells the gate "rate" how many wait beside @tctx, which runs. While another CPU changes its weight, it may not be
+ * counted itself.
+ */
+static void note_waiting(const struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	u32 nr = READ_ONCE(cctx->nr_runnable);
+
+	fair_note_presence(&cctx->waiting, nr ? nr - is_in_order(tctx) : 0, scx_bpf_now());
+}
+
+/*
  * A slice can only end at a tick. If it would end less than half a tick from now, it ends now. Otherwise a slice that
  * began just after a tick would last a whole tick too long, on some nodes and not on others. A slice of 0 has been
  * used, or another task has preempted @p just now. Its rest is then kept, tick or no tick. That of a kernel thread is
@@ -336,7 +347,7 @@ void BPF_STRUCT_OPS(cosched_tick, struct task_struct *p)
 		weigh_groups(tctx->order_group, tctx->order_cpu);
 	}
 	if (current_policy()->rate_average)
-		fair_note_presence(&cctx->waiting, cctx->nr_runnable - is_in_order(tctx), scx_bpf_now());
+		note_waiting(tctx, cctx);
 	start_pulse(tctx, cctx, cpu);
 	beat_at_tick(p, tctx, cctx, cpu);
 	cut = !p->scx.slice && !cctx->curr_kthread;
