@@ -4,7 +4,7 @@
 
 use cosched_rules::native;
 use proptest::prelude::*;
-use rules::{AUTO, EQUALIZING, IDLE, POLICY, RATE, cosched_demand, cosched_policy, grants, reason};
+use rules::{AUTO, EQUALIZING, FAIR_MEAN_SHIFT, IDLE, POLICY, RATE, cosched_demand, cosched_policy, grants, reason};
 
 #[path = "common/rules.rs"]
 mod rules;
@@ -86,6 +86,23 @@ fn five_reasons_grant_and_no_other_number_does() {
     assert_eq!(granting, ["always", "lags", "interval", "new_epoch", "below_target"]);
     let reasons = native::reasons().len() as u32;
     assert!(!native::grants(reasons) && !native::grants(u32::MAX));
+}
+
+/// With a slice of 2^`FAIR_MEAN_SHIFT` ns the round takes as many ns as the mean is in its own unit.
+#[test]
+fn a_mean_beyond_32_bits_counts_as_so_many() {
+    let policy = cosched_policy { gate: RATE, rate_average: 1, slice_ns: 1 << FAIR_MEAN_SHIFT, ..POLICY };
+    let most = u64::from(u32::MAX);
+    for (mean_waiting, since, expected) in [
+        (most - 1, most - 1, "interval"),
+        (most, most - 1, "too_soon"),
+        (most, most, "interval"),
+        (u64::MAX, most - 1, "too_soon"),
+        (u64::MAX, most, "interval"),
+    ] {
+        let demand = cosched_demand { now_ns: since, mean_waiting, ..IDLE };
+        assert_eq!(reason(&policy, &demand), expected, "{mean_waiting} waiting, after {since} ns");
+    }
 }
 
 proptest! {
