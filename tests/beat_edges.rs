@@ -219,6 +219,21 @@ fn a_clock_goes_back_once_a_turn() {
 }
 
 #[test]
+fn a_clock_stands_in_its_turn_until_tai_is_set_back_by_more_than_it_can_be_ahead() {
+    for (turn, left) in [(11, 11), (10, 10), (6, 10), (5, 5), (0, 0)] {
+        assert_eq!(BEAT_AHEAD_TURNS, 4);
+        let mut clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 10 };
+        beat_clock_turn(&mut clock, &BEATS, turn * S);
+        assert_eq!(clock.turn, left, "TAI is in turn {turn}");
+    }
+}
+
+#[test]
+fn tasks_have_demands_while_they_are_behind_their_share() {
+    assert_eq!([-1, 0, 1].map(beat_may_demand), [true, false, false]);
+}
+
+#[test]
 fn a_clock_follows_later_ones_by_steps_or_whole_turns_up_to_the_bound() {
     let (step, bound, now) = (S / u64::from(BEAT_STEPS), u64::from(BEAT_AHEAD_TURNS) * S, 1000 * S);
     for (ahead_ns, stepped_ns, later_ns, by_ns) in [
