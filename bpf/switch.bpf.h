@@ -317,8 +317,8 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 }
 
 /*
- * Tells the gate "rate" how many wait beside @tctx, which runs. While another CPU changes its weight, it may not be
- * counted itself.
+ * Tells the gate "rate" how many tasks wait beside @tctx, which runs. While another CPU changes the weight of @tctx,
+ * @nr_runnable may be without it.
  */
 static void note_waiting(const struct task_ctx *tctx, struct cpu_ctx *cctx)
 {

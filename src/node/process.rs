@@ -87,8 +87,8 @@ pub fn give_memory_back() {
     unsafe { libc::dl_iterate_phdr(Some(forget_file), std::ptr::null_mut()) };
 }
 
-/// Drops the pages of the program's segments that cannot be written: they are as the file has them. What is relocated at
-/// the start stands in others.
+/// Drops the pages of the program's segments that cannot be written: they are as the file has them. What is relocated
+/// at the start stands in others.
 unsafe extern "C" fn forget_file(info: *mut libc::dl_phdr_info, _: usize, _: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the linker hands over a valid description of an object, of which the first is the program.
     let (info, headers) = unsafe { (&*info, std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into())) };
@@ -97,8 +97,8 @@ unsafe extern "C" fn forget_file(info: *mut libc::dl_phdr_info, _: usize, _: *mu
             let start = info.dlpi_addr + header.p_vaddr;
             let within = start % header.p_align;
             let length = (header.p_memsz + within) as usize;
-            // SAFETY: nothing but the file is mapped there, and whoever reads or runs it meanwhile has it mapped again. An
-            // error leaves it as it is.
+            // SAFETY: nothing but the file is mapped there, and what is read or run meanwhile is mapped again. An error
+            // leaves it as it is.
             unsafe { libc::madvise((start - within) as *mut libc::c_void, length, libc::MADV_DONTNEED) };
         }
     }

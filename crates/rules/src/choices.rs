@@ -90,7 +90,7 @@ choices! {
         => target_permille: permille;
     /// Rate: 2^E boosts per round of the CPU's tasks.
     rate_exponent: i32 = Some(0), "E", whole(-32, 32, "a whole number"), [BOOSTS, RATE] => rate_exponent: i32::from;
-    /// Rate: whether R is how many tasks have waited in the mean of late, instead of those that are runnable now: true,
+    /// Rate: whether R is the mean number of waiting tasks of late, instead of the number of runnable tasks now: true,
     /// false.
     rate_average: bool = Some(false), "BOOL", Kind::Truth, [BOOSTS, RATE] => rate_average: u64::from;
     /// Rate: the constant C, in ms.

@@ -176,9 +176,8 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_not_there() {
         let policy = change("dcs", "gate = 'rate'\nspin = 'baseline'");
-        let wanted =
-            "arrival = 'demand'\ngate = 'rate'\nrate_exponent = 0\nrate_average = false\nrate_constant_ms = 0\nepochs = false
-            residual_slice = false\nwait = 'spin'\nspin = 'baseline'\nslice_us = 20000";
+        let wanted = "arrival = 'demand'\ngate = 'rate'\nrate_exponent = 0\nrate_average = false\nrate_constant_ms = 0
+            epochs = false\nresidual_slice = false\nwait = 'spin'\nspin = 'baseline'\nslice_us = 20000";
         assert_eq!(policy.choices, choices(wanted));
     }
 
@@ -237,7 +236,8 @@ mod tests {
     #[test]
     fn every_choice_reaches_the_bpf_side() {
         let toml = "arrival = 'periodic'\ngate = 'rate'\nh_ms = -1.5\ntarget_fairness = 1.25\nrate_exponent = -3
-            rate_average = true\nrate_constant_ms = 0.5\nepochs = true\nresidual_slice = true\nboost_choice = 'longest-waiting'\nwait = 'spin-yield'
+            rate_average = true\nrate_constant_ms = 0.5\nepochs = true\nresidual_slice = true
+            boost_choice = 'longest-waiting'\nwait = 'spin-yield'
             spin = 'adaptive-global'\nspin_us = 7\nrecheck_ms = 8\ninterval_us = 900\nquantum_ms = 10\nrows = 11
             slice_us = 1200\nlatency_us = 13\noverhead_us = 14\nswitch_us = 15";
         let base = choices(toml);

@@ -5,8 +5,8 @@
 . "$(dirname -- "$0")/../case.sh"
 
 start --policy local
-# A message from another CPU may preempt, as the task that runs there has promised nothing. How many come from another
-# one depends on where the tasks came to stand, which is drawn anew by each start: so the least of three counts.
+# A message from another CPU may preempt, as the task that runs there has promised nothing. How many messages cross
+# depends on where the tasks came to stand. Each start draws that anew, so the least of three counts is taken.
 messages=$((4 * 10 * 10 * 600)) least=$messages
 for _ in 1 2 3; do
 	before=$(counter preemptions)

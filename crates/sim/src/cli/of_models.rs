@@ -15,8 +15,8 @@ const ITERATIONS: Range<u32> = Range::new(1, 100_000_000, "a whole number");
 #[derive(Args, Clone, Debug)]
 pub struct PaperArgs {
     /// Which: thesis-3-2 to thesis-3-5, dusseau-2 to dusseau-13 (but 7), dusseau-readings, arpaci-3 to arpaci-5,
-    /// zhang-fig3 to zhang-fig5, zhang-tab4, zhang-tab5, zhang-readings, or all. None with --page makes the page of what
-    /// is there.
+    /// zhang-fig3 to zhang-fig5, zhang-tab4, zhang-tab5, zhang-readings, or all. None with --page makes the page of
+    /// what is there.
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 

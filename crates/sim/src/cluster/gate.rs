@@ -81,8 +81,9 @@ impl Gate {
     /// The clock of shares, and how many waited, are brought up to now, before the number of the runnable changes.
     fn advance_shares(&mut self, now_ns: u64) {
         native::account_advance(&mut self.shares, self.fair.weight(), now_ns);
-        let waiting = u64::from(self.fair.nr_runnable().saturating_sub(1));
-        native::fair_note_presence(&mut self.waiting, waiting, now_ns);
+        if self.policy.rate_average != 0 {
+            native::fair_note_presence(&mut self.waiting, self.fair.nr_waiting(), now_ns);
+        }
     }
 
     /// Somebody comes to `slot`.

@@ -87,7 +87,12 @@ impl Fair {
         (self.order.weight / u64::from(WEIGHT)) as u32
     }
 
-    /// How many of those have come and not run yet.
+    /// How many tasks wait beside the running one.
+    pub fn nr_waiting(&self) -> u64 {
+        u64::from(self.nr_runnable().saturating_sub(1))
+    }
+
+    /// How many of the runnable have come and not run yet.
     fn newcomers(&self) -> u32 {
         self.tasks.iter().filter(|task| task.woken).count() as u32
     }

@@ -72,7 +72,7 @@ pub struct Cpu {
     pub epoch_slot: Option<u32>,
     /// How much room there was of late (`policies/fair.h`).
     pub presence: cosched_presence,
-    /// How many waited for the CPU, as of the last tick.
+    /// The mean number of tasks that waited for the CPU, as of the last tick.
     pub waiting: cosched_presence,
     /// When the CPU looks for a busier one next, in ns.
     pub balance_ns: u64,

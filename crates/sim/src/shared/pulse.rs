@@ -29,10 +29,12 @@ impl Shared<'_> {
         queue.after(TICKS, self.setup.tick_ns, Event::Tick { cpu: on as u32 });
         let now_ns = queue.now_ns();
         let Some(slot) = self.running(on) else { return };
+        let averages = self.policy(on).rate_average != 0;
         let cpu = &mut self.cpus[on];
         native::fair_note_presence(&mut cpu.presence, native::fair_room(cpu.node.local.weight()), now_ns);
-        let waiting = u64::from(cpu.node.local.nr_runnable().saturating_sub(1));
-        native::fair_note_presence(&mut cpu.waiting, waiting, now_ns);
+        if averages {
+            native::fair_note_presence(&mut cpu.waiting, cpu.node.local.nr_waiting(), now_ns);
+        }
         self.settle(on, now_ns);
         let in_vain = self.parks(on) && self.pulse_ns(on).is_none() && self.finds_waiting(on, slot, now_ns);
         // Slices end with turns.
