@@ -274,6 +274,7 @@ fn wire(given: &Values) -> Result<Option<WireSettings>> {
 
 fn refuse_without_peers(given: &Entries) -> Result<(), Fault> {
     let message = "it has no effect without a peer (leave it out, or name the peers' networks with --peer)";
-    let first = ROWS.iter().filter(|row| row.with == "peers").find_map(|row| given.get(row.key));
-    first.map_or(Ok(()), |entries| Err(entries[0].fault(message)))
+    let mut lists = ROWS.iter().filter(|row| row.with == "peers").filter_map(|row| given.get(row.key));
+    // A list in a file may be empty, and gives nothing then.
+    lists.find_map(|entries| entries.first()).map_or(Ok(()), |first| Err(first.fault(message)))
 }
