@@ -133,11 +133,16 @@ struct Trace<'a> {
 }
 
 impl Trace<'_> {
-    /// Until it is over, or the scheduler ends.
+    /// Until it is over, or the scheduler ends. Where this is behind, as on a busy node, what has happened by the end is
+    /// still in the ring, and is written too.
     fn follow(&mut self, connection: &Held, over: impl Fn() -> bool) -> Result<()> {
+        let mut end_ns = None;
         loop {
+            if end_ns.is_none() && over() {
+                end_ns = Some(event::monotonic_ns()?.wrapping_add(self.offset_ns));
+            }
             let more = self.look()?;
-            if over() {
+            if end_ns.is_some_and(|end_ns| !more || self.last_ns >= end_ns) {
                 return Ok(());
             }
             if more {

@@ -148,21 +148,30 @@ impl Event {
     }
 }
 
-/// What to add to CLOCK_MONOTONIC, by which the BPF side goes, to get the real time, ns.
+fn read(clock: ClockId) -> Result<u64> {
+    let time = clock_gettime(clock).context("cannot read the clock")?;
+    Ok(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+/// CLOCK_MONOTONIC, by which the BPF side goes, ns.
+///
+/// # Errors
+/// If there is no such clock.
+pub fn monotonic_ns() -> Result<u64> {
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+/// What to add to CLOCK_MONOTONIC to get the real time, ns.
 ///
 /// # Errors
 /// If there is no such clock.
 pub fn realtime_offset_ns() -> Result<u64> {
-    let read = |clock| {
-        let time = clock_gettime(clock).context("cannot read the clock")?;
-        anyhow::Ok(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
-    };
     // The closer the two readings are, the better: nobody came in between.
     let mut best = (u64::MAX, 0);
     for _ in 0..10 {
-        let before = read(ClockId::CLOCK_MONOTONIC)?;
+        let before = monotonic_ns()?;
         let realtime = read(ClockId::CLOCK_REALTIME)?;
-        let apart = read(ClockId::CLOCK_MONOTONIC)? - before;
+        let apart = monotonic_ns()? - before;
         best = best.min((apart, realtime.wrapping_sub(before + apart / 2)));
     }
     Ok(best.1)

@@ -16,6 +16,8 @@ rises() {
 }
 
 start
+# Until then it has memory that only the start needs.
+eventually 60 grep --quiet 'the scheduler runs' "$tmp/log" || fail "it does not say that it runs"
 hog taskset -c 0
 hog taskset -c 1
 scrape >"$tmp/before"

@@ -76,6 +76,22 @@ for file in one two; do
 	kill -INT "$tracer"
 	ended 0 "$tracer"
 done
+
+# What has happened by the end is written, however far behind the trace is.
+scx_cosched trace --events arrivals --json >"$tmp/late" &
+tracer=$!
+eventually 20 test -s "$tmp/late"
+kill -STOP "$tracer"
+behind=$(wc --lines <"$tmp/late") before=$(counter arrivals)
+have_come() { (( $(counter arrivals) - before >= 10000 )); }
+eventually 60 have_come
+kill -INT "$tracer"
+kill -CONT "$tracer"
+ended 0 "$tracer"
+behind=$(($(wc --lines <"$tmp/late") - behind))
+echo "behind by 10000 arrivals, the trace has written $behind more"
+(( behind >= 10000 )) || fail "a trace that is behind ends without what has happened"
+
 quiet
 kill "${hogs[@]}"
 
