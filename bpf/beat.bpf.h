@@ -4,7 +4,8 @@
  *
  * A CPU is a node of the rule. It draws when a turn begins, among the jobs whose tasks ran there of late and hear from
  * others by messages. The job that wins goes first until the turn ends, as a row of a gang does (gang.bpf.h). In a turn
- * that no job wins the fair order holds, and messages are demands.
+ * that no job wins the fair order holds, and messages are demands. A job that is astray may take the CPU at a message,
+ * and then goes first for a moment, whoever has won.
  *
  * A CPU knows a few jobs. Of each it notes what share of the CPU its tasks have, and how far the job is ahead of the
  * fair order. Shares are added up over a period, in which each task counts once. It counts for its share, but for no
@@ -285,6 +286,7 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 		hear_news(tctx, slot, period);
 		tell_news(tctx, cctx, slot);
 	}
+	tctx->job_astray = slot->state.astray;
 	return 0;
 }
 
@@ -297,6 +299,41 @@ static void note_lead(struct cpu_ctx *cctx, s32 cpu, u64 now)
 		return;
 	slot->seen_at = now;
 	slot->key = running_key(cctx, now);
+}
+
+/* The job of the running task of @cctx's CPU, if the CPU knows it; else 0. */
+static u64 running_job(const struct cpu_ctx *cctx, s32 cpu)
+{
+	struct beat_slot *slot = cctx->curr_slot ? beat_slot_of(cpu, cctx->curr_slot - 1) : NULL;
+
+	return slot ? slot->state.name : 0;
+}
+
+/* How far ahead of the fair order on @cpu a task is that stands at @key. */
+static s64 lead_at(const struct cpu_ctx *cctx, s32 cpu, u64 key)
+{
+	return fair_lead_ns(key - root_clock(cpu), root_weight(cpu), cctx->nr_runnable);
+}
+
+/*
+ * A message has come for @p, whose job is astray. Does the job take @cctx's CPU from the task of another one that runs
+ * there? A global function: see note_talker().
+ */
+__noinline bool follow(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
+		       struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
+{
+	struct cosched_beat_job job = { .name = beat_name_of(p), .astray = 1 };
+	u64 now = scx_bpf_now();
+
+	if (tctx->order_cpu != cpu || !runs_user(cctx) || running_job(cctx, cpu) == job.name ||
+	    !beat_may_lead(current_policy(), surplus_of(tctx, now)))
+		return false;
+	if (!beat_follows(&cctx->hold, current_policy(), &job, lead_at(cctx, cpu, tctx->key),
+			  lead_at(cctx, cpu, running_key(cctx, now)), now))
+		return false;
+	WRITE_ONCE(cctx->curr_has_turn, 0);
+	count(COSCHED_COUNTER_holds);
+	return true;
 }
 
 /*
@@ -370,7 +407,7 @@ __noinline bool draw_for(struct beat_slot *slot __arg_nonnull, struct cpu_ctx *c
 {
 	const struct cosched_policy *policy = current_policy();
 	struct beat_job *job = renew_job(slot, beat_theta(share_of(slot), rest), cpu, turn / BEAT_PERIOD_TURNS);
-	s64 lead_ns = fair_lead_ns(slot->key - root_clock(cpu), root_weight(cpu), cctx->nr_runnable);
+	s64 lead_ns = lead_at(cctx, cpu, slot->key);
 	bool wins;
 
 	if (!job)

@@ -22,6 +22,7 @@
 	X(turns_won,           "Those of them that a job has won on the CPU")			\
 	X(turns_alike,         "Times a job won a turn on two CPUs of this machine")		\
 	X(turns_unlike,        "Times a job won a turn on one of two CPUs, and not on the other")	\
+	X(holds,               "Times a job with a node that draws no turns took a CPU for a moment")	\
 	X(news_sent,           "Segments and datagrams that took news of a job's turns to another machine")	\
 	X(news_heard,          "Segments and datagrams that brought news of a job's turns which were believed")	\
 	X(clock_steps,         "Times the clock of turns went forward since a peer's was later")	\

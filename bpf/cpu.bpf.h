@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 #include "intf.h"
 #include "../policies/account.h"
+#include "../policies/beat.h"
 
 #define CPU_BOX 16	/* a power of two */
 
@@ -59,6 +60,7 @@ struct cpu_ctx {
 	/* Beat (beat.bpf.h). */
 	u64 turn;		/* that was drawn last */
 	u64 turn_job;		/* that has won it; 0: none */
+	struct cosched_beat_hold hold;	/* the job that is astray and has taken this CPU last */
 	u64 clock_ahead_ns;	/* of the clock of turns, before TAI */
 	u32 curr_theta;		/* what messages of the running task tell of its job (policies/beat.h) */
 	u32 curr_sizes;		/* 0: nothing */

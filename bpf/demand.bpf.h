@@ -208,7 +208,9 @@ static void count_arrival(enum cosched_endpoint endpoint, bool running)
 static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum cosched_endpoint endpoint)
 {
 	struct cpu_ctx *cctx;
+	bool follows;
 	u32 phase;
+	s32 cpu;
 
 	full_barrier();		/* see above */
 	phase = READ_ONCE(tctx->phase);
@@ -219,9 +221,16 @@ static void demand_on_arrival(struct task_struct *p, struct task_ctx *tctx, enum
 		return;
 	if (!tctx->arrival_ns)
 		tctx->arrival_ns = scx_bpf_now();
-	cctx = phase_hears(phase) ? cpu_ctx_of(READ_ONCE(tctx->cpu)) : NULL;
-	if (cctx)
-		hear(p, tctx, cctx, phase);
+	cpu = READ_ONCE(tctx->cpu);
+	cctx = cpu_ctx_of(cpu);
+	if (!cctx)
+		return;
+	follows = tctx->job_astray && is_beat() && follow(p, tctx, cctx, cpu);
+	if (!phase_hears(phase))
+		return;
+	hear(p, tctx, cctx, phase);
+	if (follows)
+		make_way(cctx, cpu);
 }
 
 /* Puts @p, which a hook has marked, into the queue of @cpu where it belongs by now. */

@@ -4,7 +4,7 @@
  *
  * The pulse ends each turn on every CPU, and notes how late it was. That is the skew between CPUs and, if their clocks
  * agree, between nodes. The tasks of the row come first, in the fair order among themselves. Where the row has none to
- * run, the others run. A job that has won a turn by beat is such a row (beat.bpf.h).
+ * run, the others run. A job that goes first by beat is such a row (beat.bpf.h).
  */
 #ifndef COSCHED_GANG_BPF_H
 #define COSCHED_GANG_BPF_H
@@ -30,7 +30,7 @@ static bool is_gang(void)
 /* Do turns by the clock say what goes first on @cctx's CPU? */
 static bool has_row(const struct cpu_ctx *cctx)
 {
-	return is_gang() || (is_beat() && READ_ONCE(cctx->turn_job));
+	return is_gang() || (is_beat() && first_job(cctx));
 }
 
 /* Does the row of @p have its turn on the CPU of @p? A global function: it is verified once. */
@@ -43,7 +43,7 @@ __noinline bool has_turn(struct task_struct *p __arg_trusted)
 
 	if (is_beat()) {
 		cctx = cpu_ctx_of(scx_bpf_task_cpu(p));
-		return cctx && READ_ONCE(cctx->turn_job) == beat_name_of(p);
+		return cctx && first_job(cctx) == beat_name_of(p);
 	}
 	job = job_of(p);
 	given = bpf_map_lookup_elem(&turns_of_jobs, &job);

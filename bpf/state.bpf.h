@@ -4,8 +4,8 @@
  *
  * Most of a CPU's context is written under that CPU's runqueue lock. Without it are written:
  * - by CPUs that take a task from another one: @nr_runnable and @newcomers, atomically;
- * - by hooks: @spin and the box, atomically; @messages and @arrived, where one of two changes may be lost; @noted; and
- *   @preempt_at_tick, only to 1;
+ * - by hooks: @spin and the box, atomically; @messages, @arrived and @hold, where one of two changes may be lost; @noted;
+ *   @preempt_at_tick, only to 1; and @curr_has_turn, only to 0;
  * - by ops.select_cpu(): @shed_at;
  * - by timers: @pulse_at, @beats, @looks and @balance_at of their own CPU, and @limited_until.
  * Other CPUs read all of it without a lock: a stale value costs a wrong decision about one boost and nothing else.
@@ -97,15 +97,23 @@ static u64 beat_rest_ns(void)
 	return gang_rest_ns(current_policy(), beat_time());
 }
 
+/* The job that goes first on @cctx's CPU under beat; 0: none does. */
+static u64 first_job(const struct cpu_ctx *cctx)
+{
+	u64 winner = READ_ONCE(cctx->turn_job);
+
+	return READ_ONCE(cctx->hold.until_ns) ? beat_first(&cctx->hold, winner, scx_bpf_now()) : winner;
+}
+
 /*
- * Is the arrival of a message on @cctx's CPU a demand by itself? Under beat it is one in a turn that no job has won.
- * Under the rules without demands the pulse or the order sees to the receiver.
+ * Is the arrival of a message on @cctx's CPU a demand by itself? Under beat it is one while no job goes first. Under the
+ * rules without demands the pulse or the order sees to the receiver.
  */
 static bool arrivals_demand(const struct cpu_ctx *cctx)
 {
 	u32 arrival = current_policy()->arrival;
 
-	return arrival == COSCHED_ARRIVAL_DEMAND || (arrival == COSCHED_ARRIVAL_BEAT && !READ_ONCE(cctx->turn_job));
+	return arrival == COSCHED_ARRIVAL_DEMAND || (arrival == COSCHED_ARRIVAL_BEAT && !first_job(cctx));
 }
 
 enum spin {
@@ -197,6 +205,7 @@ struct task_ctx {
 	u64 news_ahead_ns;	/* by how much the latest of their clocks was ahead of TAI */
 	u32 news_job;		/* 1 + cosched_wire_job() of it; 0: it has not run since there are turns */
 	u32 astray;		/* a peer sends messages without news, so the job draws no turns (policies/beat.h) */
+	u32 job_astray;		/* its job draws none for that reason, as of when it ran last */
 
 	/* Hints (hints.bpf.h). */
 	u64 hint_page;		/* of its process; 0: it gives none */

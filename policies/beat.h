@@ -46,7 +46,8 @@
  *     The account of this forgives 1 / BEAT_FORGIVES of the share only, and never goes below -M. It is at M + 1 turns
  *     at most when a turn ends. So in T seconds a task gains no more by turns than (2 * M + 1) * S, and
  *     1 / BEAT_FORGIVES of its share.
- *   - Size, or that a job is astray. A lie changes which nodes draw alike. The shares of CPU time stay as they were.
+ *   - Size, or that a job is astray. A lie changes which nodes draw alike. A job that is astray goes first only in the
+ *     bounds above. The shares of CPU time stay as they were.
  *
  * A message carries what struct cosched_beat_news has, in 10 bytes (wire.h). All nodes of a job need the same
  * quantum_ns.
@@ -365,12 +366,10 @@ static inline int beat_follows(struct cosched_beat_hold *hold, const struct cosc
 	return 1;
 }
 
-/* Does the job @name go first at @now_ns because it holds the CPU (1), or has it to wait for one that does (-1)? */
-static inline int beat_held(const struct cosched_beat_hold *hold, u64 name, u64 now_ns)
+/* The job that goes first on a CPU at @now_ns: the one that holds it, or else @winner, which has won the turn. */
+static inline u64 beat_first(const struct cosched_beat_hold *hold, u64 winner, u64 now_ns)
 {
-	if (now_ns >= hold->until_ns)
-		return 0;
-	return hold->name == name ? 1 : -1;
+	return now_ns < hold->until_ns ? hold->name : winner;
 }
 
 /* The time of a CPU whose TAI is @tai_ns. */

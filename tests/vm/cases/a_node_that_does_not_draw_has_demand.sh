@@ -1,6 +1,6 @@
 #!/bin/bash
-# Under beat a job with a node that does not draw wins no turns, and has demand instead: it makes at least nine tenths
-# of what it makes under dcs-sb (docs/beat.md). That node is CPU 1, whose tasks are real-time and none of the
+# Under beat a job with a node that does not draw wins no turns. Its messages are demands and have it hold a CPU instead,
+# and it makes at least nine tenths of what it makes under dcs-sb (docs/beat.md). That node is CPU 1, whose tasks are real-time and none of the
 # scheduler's. They have turns of 24 ms, which stand to those of 20 ms in all ways, one after the other.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
@@ -37,6 +37,9 @@ for _ in 1 2; do
 	is "$won" 0 "turns that were won by a job with a node that does not draw:"
 done
 quiet
+holds=$(counter holds)
+echo "the job has taken a CPU and held it $holds times"
+(( holds >= 20 )) || fail "the job holds no CPU"
 (( turns * 10 >= demand * 9 )) || fail "a job with a node that does not draw makes less than under dcs-sb"
 unwarned
 end_groups hogs afar

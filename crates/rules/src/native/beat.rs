@@ -147,10 +147,10 @@ pub fn beat_follows(
     unsafe { intf::beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns) != 0 }
 }
 
-/// Whether the job `name` goes first at `now_ns` because it holds the CPU (1), or waits for one that does (-1).
-pub fn beat_held(hold: &Hold, name: u64, now_ns: u64) -> i32 {
+/// The job that goes first at `now_ns`: the one that holds the CPU, or else the winner of the turn.
+pub fn beat_first(hold: &Hold, winner: u64, now_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
-    unsafe { intf::beat_held(hold, name, now_ns) }
+    unsafe { intf::beat_first(hold, winner, now_ns) }
 }
 
 /// What the clock of a CPU shows at this TAI.

@@ -14,12 +14,12 @@ use cosched_rules::intf::{self, FAIR_LEAST_SLICE_NS, cosched_beat_news, cosched_
 use cosched_rules::native;
 
 impl Shared<'_> {
-    /// Whether the arrival of a message is a demand by itself. Under beat it is in a turn that no job has won.
-    pub(super) fn arrivals_demand(&self, on: usize) -> bool {
+    /// Whether the arrival of a message is a demand by itself. Under beat it is while no job goes first.
+    pub(super) fn arrivals_demand(&self, on: usize, now_ns: u64) -> bool {
         match self.policy(on).arrival {
             intf::cosched_arrival_COSCHED_ARRIVAL_DEMAND => true,
             intf::cosched_arrival_COSCHED_ARRIVAL_BEAT => {
-                self.has(Piece::Demand) && self.cpus[on].beat.winner.is_none()
+                self.has(Piece::Demand) && self.beat_first(on, now_ns).is_none()
             }
             _ => false,
         }
@@ -86,7 +86,7 @@ impl Shared<'_> {
         if self.task(on, slot).boost == Boost::Granted {
             return;
         }
-        if is_demand && self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
+        if is_demand && self.arrivals_demand(on, queue.now_ns()) && self.asks(on, slot, queue.now_ns()) {
             return self.reschedule(on, queue);
         }
         if self.task(on, slot).park == Park::Parked {
@@ -102,7 +102,7 @@ impl Shared<'_> {
         if self.cpus[on].node.mode == Mode::Idle {
             return self.dispatch(on, queue);
         }
-        if is_demand && self.arrivals_demand(on) && self.asks(on, slot, queue.now_ns()) {
+        if is_demand && self.arrivals_demand(on, queue.now_ns()) && self.asks(on, slot, queue.now_ns()) {
             return self.reschedule(on, queue);
         }
         self.makes_way(on, slot, queue);
@@ -131,7 +131,7 @@ impl Shared<'_> {
     pub(super) fn asks(&mut self, on: usize, slot: u32, now_ns: u64) -> bool {
         self.settle(on, now_ns);
         let (policy, demand) = (self.policy(on), self.describe(on, slot, now_ns));
-        let (place, beats, demands) = (self.place_of(on, slot), is_beat(policy), self.arrivals_demand(on));
+        let (place, beats, demands) = (self.place_of(on, slot), is_beat(policy), self.arrivals_demand(on, now_ns));
         let may = native::grants(native::decide(policy, &demand))
             && (!beats || native::beat_may_demand(self.surplus_ns(on, slot)));
         let cpu = &mut self.cpus[on];
@@ -192,7 +192,7 @@ impl Shared<'_> {
         if !std::mem::take(&mut self.cpus[on].demand) {
             return false;
         }
-        let (mut taken, mut more, demands) = (None, false, self.arrivals_demand(on));
+        let (mut taken, mut more, demands) = (None, false, self.arrivals_demand(on, now_ns));
         let last = self.cpus[on].node.loaded();
         for index in 0..self.cpus[on].node.local.queue().len() {
             let slot = self.cpus[on].node.local.queue()[index];

@@ -97,7 +97,7 @@ impl Shared<'_> {
         if self.leaves_to_others(on, slot, now_ns) || resumes {
             return;
         }
-        if self.task(on, slot).has_demand() && self.arrivals_demand(on) {
+        if self.task(on, slot).has_demand() && self.arrivals_demand(on, now_ns) {
             self.asks(on, slot, now_ns);
         }
     }

@@ -69,7 +69,7 @@ impl Shared<'_> {
     /// `slot` has begun to run: in a new slice it has its correspondents asked for, each once in the time of a slice.
     pub(super) fn asks_ahead(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
         let is_new = self.cpus[on].node.local.is_new_slice(slot);
-        if !is_new || !self.arrivals_demand(on) || self.task(on, slot).correspondents.is_empty() {
+        if !is_new || !self.arrivals_demand(on, queue.now_ns()) || self.task(on, slot).correspondents.is_empty() {
             return;
         }
         let (now_ns, slice_ns) = (queue.now_ns(), self.policy(on).slice_ns);
@@ -97,7 +97,8 @@ impl Shared<'_> {
         let runs = matches!(self.cpus[on].node.mode, Mode::Running(it) | Mode::Switching(it) if it == slot);
         let is_here = self.is_present(self.node_of(on), slot);
         let task = self.task(on, slot);
-        if runs || !is_here || task.sleeps() || task.boost != Boost::None || !self.arrivals_demand(on) {
+        let is_free = !task.sleeps() && task.boost == Boost::None;
+        if runs || !is_here || !is_free || !self.arrivals_demand(on, queue.now_ns()) {
             return false;
         }
         let task = self.task(on, slot);

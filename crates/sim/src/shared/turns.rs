@@ -140,14 +140,20 @@ impl Shared<'_> {
         task.ahead_ns.saturating_sub_unsigned(native::account_share(cpu.shares.ns - task.share_seen, EFFECTIVE))
     }
 
-    /// How early `slot` is in this turn: before others (above 0), among them, or after a job that holds the CPU.
-    fn beat_rank(&self, on: usize, slot: u32, now_ns: u64) -> i32 {
-        let (beat, job) = (&self.cpus[on].beat, self.setup.who_is(self.node_of(on), slot).0 as usize);
+    /// The job that goes first now: the one that holds the CPU, or else the one that has won the turn.
+    pub(super) fn beat_first(&self, on: usize, now_ns: u64) -> Option<u64> {
+        let beat = &self.cpus[on].beat;
+        let winner = beat.winner.map_or(0, |job| beat.jobs[job].name);
+        Some(native::beat_first(&beat.hold, winner, now_ns)).filter(|&name| name != 0)
+    }
+
+    /// Whether `slot` goes before others now.
+    fn beat_leads(&self, on: usize, slot: u32, now_ns: u64) -> bool {
+        let job = self.setup.who_is(self.node_of(on), slot).0 as usize;
         // No job has the name of one that competes.
-        let held = native::beat_held(&beat.hold, beat.jobs.get(job).map_or(0, |job| job.name), now_ns);
-        let has_won = beat.winner == Some(job);
-        let leads = has_won && native::beat_may_lead(self.policy(on), self.surplus_ns(on, slot));
-        2 * held + i32::from(leads)
+        let name = self.cpus[on].beat.jobs.get(job).map(|job| job.name);
+        let is_first = name.is_some() && name == self.beat_first(on, now_ns);
+        is_first && native::beat_may_lead(self.policy(on), self.surplus_ns(on, slot))
     }
 
     /// Puts first, for the rest of this turn, the first in the fair order that is not parked; with `leads` only a task
@@ -161,10 +167,10 @@ impl Shared<'_> {
         let rest_ns = self.beat_rest_ns(on, now_ns);
         let queue = self.cpus[on].node.local.queue().iter().copied();
         let waits = queue.filter(|&slot| self.tasks[self.place_of(on, slot)].park != Park::Parked);
-        let ranks = waits.map(|slot| (Reverse(self.beat_rank(on, slot, now_ns)), slot));
+        let ranks = waits.map(|slot| (Reverse(self.beat_leads(on, slot, now_ns)), slot));
         // Of equals the first in the fair order.
         match ranks.min_by_key(|&(rank, _)| rank) {
-            Some((Reverse(rank), slot)) if !leads || rank > 0 => {
+            Some((Reverse(has_turn), slot)) if !leads || has_turn => {
                 self.cpus[on].node.local.boost(slot, Some(rest_ns));
                 true
             }
@@ -182,19 +188,22 @@ impl Shared<'_> {
         if self.beat_follows(on, slot, other, now_ns) {
             return Some(true);
         }
-        Self::advance_shares(&mut self.cpus[on], now_ns);
-        let (rank, of_other) = (self.beat_rank(on, slot, now_ns), self.beat_rank(on, other, now_ns));
-        (rank != of_other).then_some(rank > of_other)
+        let (leads, other_leads) = (self.beat_leads(on, slot, now_ns), self.beat_leads(on, other, now_ns));
+        (leads != other_leads).then_some(leads)
     }
 
     /// Whether `slot` takes the CPU from `other` because its job is astray.
     fn beat_follows(&mut self, on: usize, slot: u32, other: u32, now_ns: u64) -> bool {
         let (policy, node) = (self.policy(on), self.node_of(on));
         let [job, of_other] = [slot, other].map(|slot| self.setup.who_is(node, slot).0);
+        Self::advance_shares(&mut self.cpus[on], now_ns);
+        let surplus_ns = self.surplus_ns(on, slot);
         let cpu = &mut self.cpus[on];
         let [lead_ns, other_lead_ns] = [slot, other].map(|slot| cpu.node.local.lead_ns(slot));
         let it = &cpu.beat.jobs[job as usize];
-        job != of_other && native::beat_follows(&mut cpu.beat.hold, policy, it, lead_ns, other_lead_ns, now_ns)
+        job != of_other
+            && native::beat_may_lead(policy, surplus_ns)
+            && native::beat_follows(&mut cpu.beat.hold, policy, it, lead_ns, other_lead_ns, now_ns)
     }
 
     /// What a message of `slot` says; nothing under other rules, which is a sketch of nobody.
