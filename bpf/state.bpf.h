@@ -4,8 +4,8 @@
  *
  * Most of a CPU's context is written under that CPU's runqueue lock. Without it are written:
  * - by CPUs that take a task from another one: @nr_runnable and @newcomers, atomically;
- * - by hooks: @spin and the box, atomically; @messages, @arrived and @hold, where one of two changes may be lost; @noted;
- *   @preempt_at_tick, only to 1; and @curr_has_turn, only to 0;
+ * - by hooks: @spin and the box, atomically; @messages, @arrived and @hold, where one of two changes may be lost;
+ *   @noted; @preempt_at_tick, only to 1; and @curr_has_turn, only to 0;
  * - by ops.select_cpu(): @shed_at;
  * - by timers: @pulse_at, @beats, @looks and @balance_at of their own CPU, and @limited_until.
  * Other CPUs read all of it without a lock: a stale value costs a wrong decision about one boost and nothing else.
@@ -106,8 +106,8 @@ static u64 first_job(const struct cpu_ctx *cctx)
 }
 
 /*
- * Is the arrival of a message on @cctx's CPU a demand by itself? Under beat it is one while no job goes first. Under the
- * rules without demands the pulse or the order sees to the receiver.
+ * Is the arrival of a message on @cctx's CPU a demand by itself? Under beat it is one while no job goes first. Under
+ * the rules without demands the pulse or the order sees to the receiver.
  */
 static bool arrivals_demand(const struct cpu_ctx *cctx)
 {
