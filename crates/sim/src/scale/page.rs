@@ -13,10 +13,10 @@ run in the kernel, on as many nodes as one likes. `sim replay` says how near tha
 
 What runs, unless a figure says otherwise: two parallel jobs with a process on each node, and two competitors on each
 node that only compute. A process computes for 5 ms, 10% more or less than others, and exchanges messages with both
-neighbours on a ring; in the graphs on the right all of a job meet after that, in log2 of the nodes rounds, as in a
-barrier or a small reduction. L = 20 us, o = 5 us, W = 10 us; ticks of 4 ms, on each node at another time; slices of 20
-ms. Processes poll. A slowdown of 1 is what a job would have at its fair share of all nodes at the same time,
-undisturbed: with four tasks on a node a slowdown of 1 is four times as long as alone.
+neighbours on a ring. In the graphs on the right all of a job meet after that, in log2 of the nodes rounds, as in a
+barrier or a small reduction. L = 20 us, o = 5 us, W = 10 us. There are ticks of 4 ms, on each node at another time,
+and slices of 20 ms. Processes poll. A slowdown of 1 is what a job would have at its fair share of all nodes at the same
+time, undisturbed. With four tasks on a node a slowdown of 1 is four times as long as alone.
 ";
 
 /// The page. `pictures` is where the pictures are, as seen from it.
