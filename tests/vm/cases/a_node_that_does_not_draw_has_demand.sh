@@ -1,8 +1,8 @@
 #!/bin/bash
-# Under beat a job with a node that does not draw wins no turns. Its messages are demands and have it hold a CPU instead,
-# and it makes at least nine tenths of what it makes under dcs-sb (docs/beat.md). That node is CPU 1, whose tasks are
-# real-time and none of the scheduler's. They have turns of 24 ms, which stand to those of 20 ms in all ways, one after
-# the other.
+# Under beat a job with a node that does not draw wins no turns. Its messages are demands and have it hold a CPU
+# instead, and it makes at least nine tenths of what it makes under dcs-sb (docs/beat.md). That node is CPU 1, whose
+# tasks are real-time and none of the scheduler's. They have turns of 24 ms, which stand to those of 20 ms in all ways,
+# one after the other.
 . "$(dirname -- "$0")/../case.sh"
 . "$(dirname -- "$0")/../wire.sh"
 turn_ms=/proc/sys/kernel/sched_rr_timeslice_ms arrived=/sys/class/net/wire0/statistics/rx_packets
