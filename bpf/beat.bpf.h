@@ -290,23 +290,21 @@ __noinline int note_talker(struct task_struct *p __arg_trusted, struct task_ctx 
 	return 0;
 }
 
+/* The slot of the running task's job on @cctx's CPU; NULL: the CPU does not know that job. */
+static struct beat_slot *running_slot(const struct cpu_ctx *cctx, s32 cpu)
+{
+	return cctx->curr_slot ? beat_slot_of(cpu, cctx->curr_slot - 1) : NULL;
+}
+
 /* Notes how far the job of the task that runs on @cctx's CPU is ahead by now, if the CPU knows that job. */
 static void note_lead(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
-	struct beat_slot *slot = cctx->curr_slot ? beat_slot_of(cpu, cctx->curr_slot - 1) : NULL;
+	struct beat_slot *slot = running_slot(cctx, cpu);
 
 	if (!slot)
 		return;
 	slot->seen_at = now;
 	slot->key = running_key(cctx, now);
-}
-
-/* The job of the running task of @cctx's CPU, if the CPU knows it; else 0. */
-static u64 running_job(const struct cpu_ctx *cctx, s32 cpu)
-{
-	struct beat_slot *slot = cctx->curr_slot ? beat_slot_of(cpu, cctx->curr_slot - 1) : NULL;
-
-	return slot ? slot->state.name : 0;
 }
 
 /* How far ahead of the fair order on @cpu a task is that stands at @key. */
@@ -316,16 +314,17 @@ static s64 lead_at(const struct cpu_ctx *cctx, s32 cpu, u64 key)
 }
 
 /*
- * A message has come for @p, whose job is astray. Does the job take @cctx's CPU from the task of another one that runs
- * there? A global function: see note_talker().
+ * A message has come for @p, whose job is astray. Does that job take @cctx's CPU from the running task, which is of
+ * another job? A global function: see note_talker().
  */
 __noinline bool follow(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 		       struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
 	struct cosched_beat_job job = { .name = beat_name_of(p), .astray = 1 };
+	struct beat_slot *running = running_slot(cctx, cpu);
 	u64 now = scx_bpf_now();
 
-	if (tctx->order_cpu != cpu || !runs_user(cctx) || running_job(cctx, cpu) == job.name ||
+	if (tctx->order_cpu != cpu || !runs_user(cctx) || (running && running->state.name == job.name) ||
 	    !beat_may_lead(current_policy(), surplus_of(tctx, now)))
 		return false;
 	if (!beat_follows(&cctx->hold, current_policy(), &job, lead_at(cctx, cpu, tctx->key),

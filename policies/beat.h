@@ -366,7 +366,7 @@ static inline int beat_follows(struct cosched_beat_hold *hold, const struct cosc
 	return 1;
 }
 
-/* The job that goes first on a CPU at @now_ns: the one that holds it, or else @winner, which has won the turn. */
+/* The job that goes first on a CPU at @now_ns: the job that holds it, or else @winner, by the draw. */
 static inline u64 beat_first(const struct cosched_beat_hold *hold, u64 winner, u64 now_ns)
 {
 	return now_ns < hold->until_ns ? hold->name : winner;

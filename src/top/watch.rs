@@ -3,15 +3,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use nix::time::{ClockId, clock_gettime};
+use anyhow::{Result, bail};
 
 use super::lanes::{Lanes, Window};
 use crate::control::Held;
 use crate::jobs::job_by::JobBy;
 use crate::jobs::owners::Owners;
 use crate::node::host::Host;
-use crate::trace::event::Event;
+use crate::trace::event::{self, Event};
 use crate::trace::reader::Reader;
 use crate::trace::tap::Outlet;
 
@@ -60,8 +59,7 @@ impl Watch {
 
     /// The last `seconds`. What was before is dropped.
     pub fn window(&mut self, seconds: f64) -> Result<Window> {
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).context("cannot read the clock")?;
-        let until_ns = now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64;
+        let until_ns = event::monotonic_ns()?;
         Ok(self.lanes.window(until_ns.saturating_sub((seconds * 1e9) as u64), until_ns))
     }
 }

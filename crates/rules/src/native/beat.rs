@@ -147,7 +147,7 @@ pub fn beat_follows(
     unsafe { intf::beat_follows(hold, policy, job, lead_ns, running_lead_ns, now_ns) != 0 }
 }
 
-/// The job that goes first at `now_ns`: the one that holds the CPU, or else the winner of the turn.
+/// The job that goes first at `now_ns`: the job that holds the CPU, or else the winner of the turn.
 pub fn beat_first(hold: &Hold, winner: u64, now_ns: u64) -> u64 {
     // SAFETY: a pure function that reads its first argument.
     unsafe { intf::beat_first(hold, winner, now_ns) }

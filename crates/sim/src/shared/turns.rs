@@ -140,7 +140,7 @@ impl Shared<'_> {
         task.ahead_ns.saturating_sub_unsigned(native::account_share(cpu.shares.ns - task.share_seen, EFFECTIVE))
     }
 
-    /// The job that goes first now: the one that holds the CPU, or else the one that has won the turn.
+    /// The name of the job that goes first now. A job that holds the CPU does, or else the winner of the turn.
     pub(super) fn beat_first(&self, on: usize, now_ns: u64) -> Option<u64> {
         let beat = &self.cpus[on].beat;
         let winner = beat.winner.map_or(0, |job| beat.jobs[job].name);
@@ -185,6 +185,7 @@ impl Shared<'_> {
         if !self.has(Piece::Demand) {
             return Some(false);
         }
+        Self::advance_shares(&mut self.cpus[on], now_ns);
         if self.beat_follows(on, slot, other, now_ns) {
             return Some(true);
         }
@@ -196,7 +197,6 @@ impl Shared<'_> {
     fn beat_follows(&mut self, on: usize, slot: u32, other: u32, now_ns: u64) -> bool {
         let (policy, node) = (self.policy(on), self.node_of(on));
         let [job, of_other] = [slot, other].map(|slot| self.setup.who_is(node, slot).0);
-        Self::advance_shares(&mut self.cpus[on], now_ns);
         let surplus_ns = self.surplus_ns(on, slot);
         let cpu = &mut self.cpus[on];
         let [lead_ns, other_lead_ns] = [slot, other].map(|slot| cpu.node.local.lead_ns(slot));
