@@ -203,14 +203,23 @@ static inline s64 fair_lead_above(s64 lead, const struct cosched_order *order, u
 }
 
 /*
+ * How far ahead of the clock of @order a place of @weight may be: what the others catch up with in FAIR_WAIT_NS, and a
+ * slice.
+ */
+static inline s64 fair_most_lead(const struct cosched_order *order, u32 weight, u64 slice_ns)
+{
+	return fair_clamp(fair_vtime(FAIR_WAIT_NS, order->weight + weight) + fair_vtime(slice_ns, weight), 0,
+			  FAIR_LEAD_MAX);
+}
+
+/*
  * Where in @order a task or group of @weight is runnable again, with this @lead, and with this @lag when it left. It
  * may be behind the clock by @credit_ns of its CPU time. More credit, saved up in its sleep, could hold the CPU. Boosts
  * may have brought tasks ahead of the clock, and that goes back again when these leave. So what these tasks add to the
  * clock does not count here. Otherwise a task would lose its credit by waking while one of them is there. What it
  * waited for before it slept is still due. Otherwise a task that waits for several slices of the others, and then runs
  * for a moment at a time, would lose most of it. Either goes up to FAIR_LAG_SLICES, or less where many come at once and
- * have less credit. And it may be ahead by no more than what the others catch up with in FAIR_WAIT_NS, and a slice. The
- * rest of a debt is forgiven.
+ * have less credit. And it may be ahead by no more than fair_most_lead(). The rest of a debt is forgiven.
  */
 static inline u64 fair_place(const struct cosched_order *order, s64 lead, s64 lag, u32 weight, u64 credit_ns,
 			     u64 slice_ns)
@@ -219,30 +228,32 @@ static inline u64 fair_place(const struct cosched_order *order, s64 lead, s64 la
 	s64 lasts = fair_clamp(fair_vtime(lasts_ns, weight), 0, FAIR_LEAD_MAX);
 	s64 ahead = fair_clamp(order->weight ? order->ahead / order->weight : 0, 0, lasts);
 	s64 least = -fair_clamp(fair_vtime(credit_ns, weight) + ahead, fair_clamp(lag, 0, lasts), FAIR_LEAD_MAX);
-	s64 most = fair_clamp(fair_vtime(FAIR_WAIT_NS, order->weight + weight) + fair_vtime(slice_ns, weight), 0,
-			      FAIR_LEAD_MAX);
 
-	return order->clock + fair_clamp(lead, least, most);
+	return order->clock + fair_clamp(lead, least, fair_most_lead(order, weight, slice_ns));
 }
 
 /* Brings @place, which is runnable, back to where fair_place() would let it begin; if @forgives, to the clock. */
 static inline void fair_bound(struct cosched_order *order, struct cosched_place *place, int forgives)
 {
-	u64 most = order->clock;
+	s64 lead = place->vtime - order->clock, most;
 
-	if (!forgives)
-		most = fair_place(order, FAIR_LEAD_MAX, 0, place->weight, 0, FAIR_LEAST_SLICE_NS);
-	if ((s64)(place->vtime - most) > 0)
-		fair_move(order, place, most);
+	if (lead <= 0)
+		return;
+	most = forgives ? 0 : fair_most_lead(order, place->weight, FAIR_LEAST_SLICE_NS);
+	if (lead > most)
+		fair_move(order, place, order->clock + most);
 }
 
 /* Leaves @place, which is in the order, no more credit than @credit_ns. */
 static inline void fair_bound_credit(struct cosched_order *order, struct cosched_place *place, u64 credit_ns)
 {
-	u64 least = fair_place(order, -(s64)FAIR_LEAD_MAX, 0, place->weight, credit_ns, 0);
+	s64 behind = order->clock - place->vtime, most;
 
-	if ((s64)(least - place->vtime) > 0)
-		fair_move(order, place, least);
+	if (behind <= 0)
+		return;
+	most = fair_clamp(fair_vtime(credit_ns, place->weight), 0, FAIR_LEAD_MAX);
+	if (behind > most)
+		fair_move(order, place, order->clock - most);
 }
 
 /* The mean of @presence as of @now_ns, if the sum has been @weight since the last note. */
