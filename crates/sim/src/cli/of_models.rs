@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{ReadingArgs, Runs};
+use crate::bsp::Readings;
 use cosched_rules::range::Range;
 
 const ITERATIONS: Range<u32> = Range::new(1, 100_000_000, "a whole number");
@@ -31,6 +32,11 @@ pub struct PaperArgs {
     /// At most so many iterations of each bulk-synchronous job, 1 to 100000000; the papers have 10 s of it.
     #[arg(long, value_name = "N", default_value = "2000", value_parser = |s: &str| ITERATIONS.parse(s), allow_hyphen_values = true)]
     pub iterations: u32,
+
+    /// How the figures of Dusseau are read: tick, round-trip, both with a comma, or none, as in "sim bsp". Figure 12 has
+    /// no tick.
+    #[arg(long, value_name = "LIST", default_value_t = Readings::ALL)]
+    pub dusseau: Readings,
 
     /// How the figures of Zhang are read.
     #[command(flatten)]

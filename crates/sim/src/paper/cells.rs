@@ -9,7 +9,7 @@ use rayon::prelude::{IntoParallelIterator, IntoParallelRefIterator, ParallelIter
 
 use super::How;
 use super::figure::{Point, Series};
-use crate::bsp::{self, Breakdown, Outcome, Readings, Scheduler, Setup, Wakeup};
+use crate::bsp::{self, Breakdown, Outcome, Scheduler, Setup, Wakeup};
 use crate::jobs::{Pattern, Program};
 use crate::policy::{Costs, WaitRule};
 use crate::progress::progress;
@@ -111,7 +111,7 @@ pub fn bulk_synchronous(
     };
     let iterations = |one_ns: f64| (ALONE_NS / one_ns).min(f64::from(how.iterations));
     let mut setup = setup(program, wait, Wakeup::Urgent, machine, iterations);
-    Readings::ALL.apply(&mut setup);
+    how.dusseau.apply(&mut setup);
     setup
 }
 
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     fn how(iterations: u32) -> How {
-        How { seed: 1, runs: 3, iterations, narrow: NARROW, zhang: crate::cluster::Readings::NONE }
+        How { seed: 1, runs: 3, iterations, narrow: NARROW, dusseau: bsp::Readings::ALL, zhang: crate::cluster::Readings::NONE }
     }
 
     fn cell(granularity_us: f64, how: &How) -> Cell {

@@ -24,7 +24,7 @@ use anyhow::{Context, Result};
 
 use self::figure::{Axis, Figure};
 use super::cli::PaperArgs;
-use crate::cluster::Readings;
+use crate::{bsp, cluster};
 use cosched_rules::report::usage;
 
 /// The name of a figure, and what makes it.
@@ -73,8 +73,10 @@ pub struct How {
     pub iterations: u32,
     /// Of jobs that become longer: how narrow their intervals are to be, as a share of the mean.
     pub narrow: f64,
+    /// How Dusseau is read.
+    pub dusseau: bsp::Readings,
     /// How Zhang is read.
-    pub zhang: Readings,
+    pub zhang: cluster::Readings,
 }
 
 impl How {
@@ -84,10 +86,14 @@ impl How {
 
     /// Of jobs that become longer until the interval is narrow.
     fn made_until_narrow(&self) -> String {
+        let read = match self.dusseau {
+            bsp::Readings::ALL => String::new(),
+            readings => format!(", read as `{readings}`"),
+        };
         self.made(&format!(
             "jobs that become longer. They take {} s alone and have {} iterations at the least. They then become twice \
              as long until the 90% interval is within {:.0}% of the mean and the mean has moved by no more. They \
-             become no longer once they take 10 s alone or have {} iterations",
+             become no longer once they take 10 s alone or have {} iterations{read}",
             cells::FIRST_ALONE_NS / 1e9,
             cells::FIRST_ITERATIONS,
             self.narrow * 100.0,
@@ -112,6 +118,7 @@ pub fn run(args: &PaperArgs) -> Result<ExitCode> {
         runs: args.runs.runs,
         iterations: args.iterations,
         narrow: cells::NARROW,
+        dusseau: args.dusseau,
         zhang: args.readings.all(),
     };
     for (_, make) in FIGURES.iter().filter(|(name, _)| asked.contains(name)) {
