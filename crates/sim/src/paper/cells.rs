@@ -234,7 +234,14 @@ mod tests {
     use super::*;
 
     fn how(iterations: u32) -> How {
-        How { seed: 1, runs: 3, iterations, narrow: NARROW, dusseau: bsp::Readings::ALL, zhang: crate::cluster::Readings::NONE }
+        How {
+            seed: 1,
+            runs: 3,
+            iterations,
+            narrow: NARROW,
+            dusseau: bsp::Readings::ALL,
+            zhang: crate::cluster::Readings::NONE,
+        }
     }
 
     fn cell(granularity_us: f64, how: &How) -> Cell {
