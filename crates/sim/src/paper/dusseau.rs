@@ -91,7 +91,7 @@ fn figure(name: &str, title: &str, ran: &[Ran], how: &How) -> Figure {
         bars: vec![],
         claims: vec![],
         near: None,
-        made: how.made_until_narrow(),
+        made: how.made_as_read(),
     }
 }
 

@@ -128,7 +128,7 @@ fn table(name: &str, title: &str, tables: &Tables, how: &How) -> Figure {
         bars: vec![],
         claims: vec![],
         near: None,
-        made: how.made_until_narrow(),
+        made: how.made_as_read(),
     }
 }
 

@@ -86,19 +86,23 @@ impl How {
 
     /// Of jobs that become longer until the interval is narrow.
     fn made_until_narrow(&self) -> String {
-        let read = match self.dusseau {
-            bsp::Readings::ALL => String::new(),
-            readings => format!(", read as `{readings}`"),
-        };
         self.made(&format!(
             "jobs that become longer. They take {} s alone and have {} iterations at the least. They then become twice \
              as long until the 90% interval is within {:.0}% of the mean and the mean has moved by no more. They \
-             become no longer once they take 10 s alone or have {} iterations{read}",
+             become no longer once they take 10 s alone or have {} iterations",
             cells::FIRST_ALONE_NS / 1e9,
             cells::FIRST_ITERATIONS,
             self.narrow * 100.0,
             self.iterations
         ))
+    }
+
+    /// The same of figures of Dusseau that go by `dusseau`.
+    fn made_as_read(&self) -> String {
+        match self.dusseau {
+            bsp::Readings::ALL => self.made_until_narrow(),
+            readings => format!("{}, read as `{readings}`", self.made_until_narrow()),
+        }
     }
 }
 
