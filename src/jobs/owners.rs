@@ -2,7 +2,7 @@
 //! Who a job is: the names of job ids, and whether their owners still live.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -125,14 +125,22 @@ fn waiting_seconds(pressure: &str) -> Option<f64> {
 
 /// A cgroup's id is the inode number of its directory.
 fn inode(path: &Path) -> Option<u64> {
-    fs::symlink_metadata(path).ok().filter(|m| m.is_dir()).map(|m| m.ino())
+    directory(path).map(|cgroup| cgroup.ino())
+}
+
+fn directory(path: &Path) -> Option<Metadata> {
+    fs::symlink_metadata(path).ok().filter(Metadata::is_dir)
 }
 
 /// Notes `path` and everything below it. What disappears meanwhile is left out.
 fn walk(root: &Path, path: &Path, cgroups: &mut HashMap<u64, PathBuf>) {
     let full = root.join(path);
-    let Some(id) = inode(&full) else { return };
-    cgroups.insert(id, path.to_path_buf());
+    let Some(cgroup) = directory(&full) else { return };
+    cgroups.insert(cgroup.ino(), path.to_path_buf());
+    // Each directory below is a link more. To list the dozens of files of a cgroup takes far longer than to look at it.
+    if cgroup.nlink() == 2 {
+        return;
+    }
     for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             walk(root, &path.join(entry.file_name()), cgroups);
