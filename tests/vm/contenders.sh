@@ -27,12 +27,14 @@ choose_testbed() {
 
 # read_contenders LIST: sets contenders to what contend() in nodes.sh takes
 read_contenders() {
-	local contender list peer
+	local contender list peer preset
 	[[ -x target/release/scx_cosched ]] || die "target/release/scx_cosched is missing: run make build"
 	IFS=, read -ra list <<<"$1"
 	for contender in "${list[@]}"; do
+		preset=$contender
+		[[ $contender != @(alone|wire)+* ]] || preset=${contender#*+}
 		[[ $contender == @(alone|eevdf|peer|wire|prefetch) || $contender =~ ^eevdf\+slice-us=[1-9][0-9]{2,6}$ ]] ||
-			is_preset "$contender" ||
+			is_preset "$preset" ||
 			die "--schedulers: no '$contender' (--help shows which there are)"
 	done
 	if [[ ,$1, == *,peer,* ]]; then
@@ -58,11 +60,12 @@ summarize() {
 				steps_per_s: (map(.steps_per_s) | median), quartiles: (map(.steps_per_s) | quartiles), least: (map(.steps_per_s) | min), greatest: (map(.steps_per_s) | max),
 				fairness: [group_by(.job)[] | map(.fairness) | median], per_fairness: (map(.steps_per_s / .fairness) | median),
 				runs: length } }) | from_entries) }
-			| .schedulers as $s | .schedulers |= map_values(
-				.times_eevdf = (if $s.eevdf then .steps_per_s / $s.eevdf.steps_per_s else null end) |
-				.of_a_share = (if $s.alone then .steps_per_s * (2 + $competitors) / $s.alone.steps_per_s else null end) |
-				.efficiency = (if $s.alone then .per_fairness * (2 + $competitors) / $s.alone.per_fairness else null end) |
-				del(.per_fairness))] }' "$2" >"$3"
+			| .schedulers as $s | .schedulers |= with_entries((.key | startswith("alone")) as $alone |
+				(if $alone then 1 else 2 + $competitors end) as $wanting | .value |= (
+				.times_eevdf = (if $s.eevdf and ($alone | not) then .steps_per_s / $s.eevdf.steps_per_s else null end) |
+				.of_a_share = (if $s.alone then .steps_per_s * $wanting / $s.alone.steps_per_s else null end) |
+				.efficiency = (if $s.alone then .per_fairness * $wanting / $s.alone.per_fairness else null end) |
+				del(.per_fairness)))] }' "$2" >"$3"
 	jq --raw-output '
 		def short: if . then . * 100 | round / 100 else "" end;
 		["PROGRAM", "SCHEDULER", "STEPS/s", "F", "TIMES EEVDF", "OF A SHARE", "EFFICIENCY"],

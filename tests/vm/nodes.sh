@@ -99,9 +99,13 @@ contend() {
 		eevdf+*) schedule; everywhere "echo ${1#*=}000 >$slice" ;;
 		*/*) schedule_by "$1" ;;
 		wire) schedule --policy dcs-sb "${wire[@]}" ;;
+		wire+*)
+			read -ra flags <<<"$(flags_of "${1#wire+}")"
+			schedule --policy "${flags[@]}" "${wire[@]}" ;;
 		prefetch) schedule --policy dcs-sb "${wire[@]}" --prefetch 4 ;;
 		*)
-			read -ra flags <<<"$(flags_of "$1")"
+			read -ra flags <<<"$(flags_of "${1#alone+}")"
+			[[ $1 != alone+* ]] || { jobs=(a); hogs=0; }
 			# Each job has a row.
 			[[ ${flags[0]} != gang ]] || read -ra rows <<<"--rows $((2 + hogs)) --gang-row /a=0 --gang-row /b=1 $(
 				seq --format='--gang-row /hog%g' "$hogs" | awk '{ print $0 "=" NR + 1 }' | xargs)"
