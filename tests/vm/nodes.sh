@@ -93,9 +93,9 @@ contend() {
 	everywhere "[ -e $key ] || { umask 077; echo 0123456789abcdef0123456789abcdef >$key; }
 		[ -e $tmp/slice ] || cat $slice >$tmp/slice; cat $tmp/slice >$slice"
 	jobs=(a b) hogs=$competitors
+	[[ $1 != alone* ]] || { jobs=(a); hogs=0; }
 	case $1 in
-		alone) schedule; jobs=(a) hogs=0 ;;
-		eevdf) schedule ;;
+		alone | eevdf) schedule ;;
 		eevdf+*) schedule; everywhere "echo ${1#*=}000 >$slice" ;;
 		*/*) schedule_by "$1" ;;
 		wire) schedule --policy dcs-sb "${wire[@]}" ;;
@@ -105,7 +105,6 @@ contend() {
 		prefetch) schedule --policy dcs-sb "${wire[@]}" --prefetch 4 ;;
 		*)
 			read -ra flags <<<"$(flags_of "${1#alone+}")"
-			[[ $1 != alone+* ]] || { jobs=(a); hogs=0; }
 			# Each job has a row.
 			[[ ${flags[0]} != gang ]] || read -ra rows <<<"--rows $((2 + hogs)) --gang-row /a=0 --gang-row /b=1 $(
 				seq --format='--gang-row /hog%g' "$hogs" | awk '{ print $0 "=" NR + 1 }' | xargs)"
