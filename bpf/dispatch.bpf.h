@@ -54,13 +54,13 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 {
 	bool goes_on;
 	u64 key = 0;
+	u32 queue;
 
 	if (!has_row(cctx))
 		return false;
-	if (is_gang()) {
-		gather(queue_id(cpu, QUEUE_PINNED), cpu);
-		gather(queue_id(cpu, QUEUE_ASKED), cpu);
-	}
+	if (is_gang())
+		bpf_for(queue, QUEUE_FREE + 1, NR_ORDERED)
+			gather(queue_id(cpu, queue), cpu);
 	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) && !is_to_park(tctx, cctx) &&
 		  may_lead(tctx, now);
 	cctx->curr_has_turn = goes_on;

@@ -185,11 +185,11 @@ static u32 queue_for(const struct task_struct *p, const struct task_ctx *tctx)
 {
 	u32 phase = READ_ONCE(tctx->phase);
 
-	if (phase == PHASE_GRANTED)
-		return QUEUE_GRANTED;
 	/* A row of a gang is looked for in one queue (gang.bpf.h). */
 	if (current_policy()->arrival == COSCHED_ARRIVAL_GANG)
 		return QUEUE_FREE;
+	if (phase == PHASE_GRANTED)
+		return QUEUE_GRANTED;
 	if (phase == PHASE_ASKS || tctx->hint_page || (is_beat() && is_known_to_wait(tctx)))
 		return QUEUE_ASKED;
 	return p->nr_cpus_allowed == 1 || is_migration_disabled(p) ? QUEUE_PINNED : QUEUE_FREE;
