@@ -323,6 +323,8 @@ static void beat(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *c
 		end_slice(p, cctx, cpu);
 	if (cosched_wait_parks(policy))
 		watch_wait(p, tctx, cctx, cpu);
+	else if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
+		look_at(p, tctx, cctx);		/* the last look may be a slice old, and says whether @p waits */
 	if (policy->arrival == COSCHED_ARRIVAL_PERIODIC)
 		boost_one(p, tctx, cctx, cpu, true);
 	if (is_to_look(cctx, cpu, now)) {
