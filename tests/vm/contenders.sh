@@ -15,11 +15,11 @@ is_preset() {
 # the options have them.
 choose_testbed() {
 	case $1 in
-		two) vms=(--nodes 2) real=yes ;;
+		two) vms=(--nodes 2) ;;
 		one) vms=(--cpus 2) ;;
 		*) die "--testbed: no '$1' (it is one or two)" ;;
 	esac
-	[[ -z $real ]] || (( ${#prices[@]} == 0 )) || die "prices are of virtual time: not with --real or --testbed two"
+	[[ -z $real ]] || (( ${#prices[@]} == 0 )) || die "prices are of virtual time: not with --real"
 	[[ -z $real ]] || return 0
 	vms+=(--virtual "${prices[@]}")
 	export VIRTUAL=1
