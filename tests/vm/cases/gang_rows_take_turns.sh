@@ -94,8 +94,8 @@ mapfile -t used < <(chrt --fifo 1 bash -c ". '$tests/case.sh'; usage 4 ${hogs[0]
 echo "two of a row, in 4 s: ${used[*]} us"
 (( used[0] > 700000 && used[1] > 700000 )) || fail "one that waited when the policy changed has not its turn"
 
-# So has one whose boost was granted before, though the hogs of its row never leave that row without a task. A round trip
-# waits four times at most, each time for 5 others: that is 4 * 5 * (5 ms and a tick of 4) = 180 ms.
+# So has one whose boost was granted before, though the hogs of its row never leave that row without a task. A round
+# trip waits four times at most, each time for 5 others: that is 4 * 5 * (5 ms and a tick of 4) = 180 ms.
 talk 1000 udp4/block tcp4/block stream/block
 for (( i = 0; i < 6; i++ )); do
 	scx_cosched policy set dcs-sb --slice-us 5000
