@@ -95,7 +95,8 @@ echo "two of a row, in 4 s: ${used[*]} us"
 (( used[0] > 700000 && used[1] > 700000 )) || fail "one that waited when the policy changed has not its turn"
 
 # So has one whose boost was granted before, though the hogs of its row never leave that row without a task. A round
-# trip waits four times at most, each time for 5 others: that is 4 * 5 * (5 ms and a tick of 4) = 180 ms.
+# trip waits four times at most, each time for 5 others. They have one turn each, of 5 ms and a tick of 4, and under
+# dcs-sb boosts of 8 slices: 4 * 5 * (9 + 40) = 980 ms.
 talk 1000 udp4/block tcp4/block stream/block
 for (( i = 0; i < 6; i++ )); do
 	scx_cosched policy set dcs-sb --slice-us 5000
