@@ -49,6 +49,22 @@ static __always_inline void let_go_on(struct task_struct *prev, struct task_ctx 
 		start_pulse(tctx, cctx, cpu);
 }
 
+/*
+ * Under beat: is the first task in the order of the job that has its turn, and waits where that job is not looked for? It
+ * does not communicate, or has been granted a boost before. Then it is its turn among its own.
+ */
+static bool is_own_turn(struct cpu_ctx *cctx, s32 cpu)
+{
+	struct task_struct *p;
+	struct head first;
+
+	first_of(cctx, cpu, &first);
+	if (first.queue == NR_ORDERED || first.queue == QUEUE_ASKED)
+		return false;
+	p = __COMPAT_scx_bpf_dsq_peek(queue_id(cpu, first.queue));
+	return p && has_turn(p);
+}
+
 /* Takes the first task of the row that has its turn on @cpu, or lets @prev go on if it is of that row. */
 static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
@@ -61,6 +77,8 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 	if (is_gang())
 		bpf_for(queue, QUEUE_FREE + 1, NR_ORDERED)
 			gather(queue_id(cpu, queue), cpu);
+	else if (is_own_turn(cctx, cpu))
+		return false;
 	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) && !is_to_park(tctx, cctx) &&
 		  may_lead(tctx, now);
 	cctx->curr_has_turn = goes_on;
