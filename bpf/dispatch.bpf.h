@@ -50,8 +50,9 @@ static __always_inline void let_go_on(struct task_struct *prev, struct task_ctx 
 }
 
 /*
- * Under beat: is the first task in the order of the job that has its turn, and waits where that job is not looked for? It
- * does not communicate, or has been granted a boost before. Then it is its turn among its own.
+ * Under beat: is the first task in the order one of the job that has its turn, and in a queue where take_of_row() does
+ * not look? It does not communicate, or was granted a boost before. Those of its job that do would come before it in
+ * each turn, so the order decides between them.
  */
 static bool is_own_turn(struct cpu_ctx *cctx, s32 cpu)
 {
@@ -77,11 +78,11 @@ static bool dispatch_row(struct task_struct *prev, struct task_ctx *tctx, struct
 	if (is_gang())
 		bpf_for(queue, QUEUE_FREE + 1, NR_ORDERED)
 			gather(queue_id(cpu, queue), cpu);
-	else if (is_own_turn(cctx, cpu))
-		return false;
 	goes_on = prev && tctx && has_turn(prev) && !is_held_now(prev, tctx, cpu) && !is_to_park(tctx, cctx) &&
 		  may_lead(tctx, now);
 	cctx->curr_has_turn = goes_on;
+	if (!is_gang() && is_own_turn(cctx, cpu))
+		return false;
 	if (goes_on)
 		key = present_key(tctx, cpu);
 	if (take_of_row(cpu, goes_on, key, now))

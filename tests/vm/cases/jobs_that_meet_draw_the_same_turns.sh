@@ -55,4 +55,13 @@ for us in "${used[@]}"; do
 done
 quiet
 drop
+
+# A task of such a job that computes and never communicates waits for its round, as the others do: 25 slices of 20 ms.
+mapfile -t pairs < <(yes tcp4/spin | head -n 24)
+talk 60000 "${pairs[@]}"
+sleep 4    # two periods
+longest=$(taskset -c 0 "$LOADS" crowd 1 10)
+echo "beside 24 tasks of its job that spin, a task that computes waits for at most $longest ms"
+(( longest <= 1000 )) || fail "a task that computes waited for $longest ms beside 24 of its job that communicate"
+quiet
 stop
