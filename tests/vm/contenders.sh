@@ -25,12 +25,14 @@ choose_testbed() {
 	export VIRTUAL=1
 }
 
-# read_contenders LIST: sets contenders to what contend() in nodes.sh takes
+# read_contenders LIST: sets contenders to what contend() in nodes.sh takes. Before it, testbed is one or two.
 read_contenders() {
 	local contender list peer preset
 	[[ -x target/release/scx_cosched ]] || die "target/release/scx_cosched is missing: run make build"
 	IFS=, read -ra list <<<"$1"
 	for contender in "${list[@]}"; do
+		[[ $testbed == two || $contender != @(wire|wire+*|prefetch) ]] ||
+			die "--schedulers: $contender needs --testbed two"
 		preset=$contender
 		[[ $contender != @(alone|wire)+* ]] || preset=${contender#*+}
 		[[ $contender == @(alone|eevdf|peer|wire|prefetch) || $contender =~ ^eevdf\+slice-us=[1-9][0-9]{2,6}$ ]] ||
