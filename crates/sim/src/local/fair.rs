@@ -120,6 +120,11 @@ impl Fair {
         task.slice_ns.saturating_sub(task.used_ns)
     }
 
+    /// What `slot` has used of its slice, in ns.
+    pub fn used_ns(&self, slot: Slot) -> u64 {
+        self.tasks[slot as usize].used_ns
+    }
+
     /// Whether `slot` has used nothing of its slice.
     pub fn is_new_slice(&self, slot: Slot) -> bool {
         self.tasks[slot as usize].used_ns == 0
@@ -158,6 +163,14 @@ impl Fair {
         self.queue.retain(|&other| other != slot);
         self.tasks[slot as usize].parked = true;
         self.insert(slot);
+    }
+
+    /// Whether `slot`, which has woken up, preempts `running`, whoever else waits.
+    pub fn precedes(&self, slot: Slot, running: Slot) -> bool {
+        let [it, other] = [slot, running].map(|slot| &self.tasks[slot as usize]);
+        let ahead = other.place.vtime.wrapping_sub(it.key) as i64;
+        let due = native::fair_is_due(self.lead_ns(slot));
+        it.woken && (due || native::fair_preempts(ahead, self.weight(), self.nr_runnable()))
     }
 
     /// `slot`, which is parked, takes its turn again.

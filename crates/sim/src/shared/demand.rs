@@ -120,11 +120,27 @@ impl Shared<'_> {
                 None => {}
             }
         }
+        if is_gang(policy) {
+            return self.gang_preempts(on, slot, queue);
+        }
         let Some(running) = self.running(on) else { return };
-        let rows = is_gang(policy) && self.has_turn(on, slot, now_ns) && !self.has_turn(on, running, now_ns);
-        if rows || self.cpus[on].node.local.outranks(running) {
+        if self.cpus[on].node.local.outranks(running) {
             self.reschedule(on, queue);
         }
+    }
+
+    /// Gang: has who runs, or is switched to, make way for `slot` if only the row of `slot` has its turn, or if it is
+    /// not ahead of the fair order.
+    fn gang_preempts(&mut self, on: usize, slot: u32, queue: &mut Queue<Event>) {
+        let (Mode::Running(other) | Mode::Switching(other)) = self.cpus[on].node.mode else { return };
+        let [turn, other_turn] = [slot, other].map(|slot| self.has_turn(on, slot, queue.now_ns()));
+        if !turn || other_turn {
+            if !self.cpus[on].node.local.precedes(slot, other) {
+                return;
+            }
+            self.cpus[on].front = Some(slot);
+        }
+        self.reschedule(on, queue);
     }
 
     /// Asks the gate whether `slot`, which is in the queue and has a demand, may run now. If so, it is the next.

@@ -73,7 +73,7 @@ impl Shared<'_> {
         if self.task(on, slot).wait == Wait::Spins {
             return self.sleeps(on, slot, now_ns);
         }
-        let until_ns = self.cpus[on].node.until_ns;
+        let (until_ns, rows) = (self.cpus[on].node.until_ns, is_gang(self.policy(on)));
         let parks = self.looks_at_preempted(on, slot);
         self.spends(on, slot, Spends::Queue, now_ns);
         let place = self.place_of(on, slot);
@@ -89,6 +89,10 @@ impl Shared<'_> {
         let resumes = keeps && cpu.loan.starving == 0 && task.park == Park::None;
         (task.boost, task.boosted) = (if resumes { Boost::Resumed } else { Boost::None }, false);
         task.queued_ns = now_ns;
+        task.slept &= how == Leaves::Preempted && !native::fair_has_had_time(cpu.node.local.used_ns(slot));
+        if task.slept && rows {
+            cpu.front.get_or_insert(slot);
+        }
         match how {
             Leaves::Expired => cpu.node.local.expire(slot),
             Leaves::Preempted => cpu.node.local.preempt(slot),
@@ -122,6 +126,7 @@ impl Shared<'_> {
         self.notes(on, slot, now_ns, 0, share_ns);
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         (task.share_seen, task.wait, task.queued_ns) = (cpu.shares.ns, Wait::None, now_ns);
+        task.slept = true;
         task.spends(Spends::Queue, now_ns);
         cpu.node.local.wake(slot, false);
     }
@@ -160,13 +165,19 @@ impl Shared<'_> {
         native::gang_row_at(policy, self.tai_ns(on, now_ns)) == job % policy.rows.max(1)
     }
 
-    /// Gang: the first of the row whose turn it is goes first. False: there are no rows.
+    /// Gang: who has preempted goes first, and then the first of the row whose turn it is. False: there are no rows.
     fn takes_row(&mut self, on: usize, now_ns: u64) -> bool {
         let policy = self.policy(on);
         if !is_gang(policy) {
             return false;
         }
-        let first = self.cpus[on].node.local.queue().iter().copied().find(|&slot| self.has_turn(on, slot, now_ns));
+        let front = self.cpus[on].front.take();
+        let waiting = self.cpus[on].node.local.queue();
+        if let Some(&slot) = waiting.iter().find(|&&slot| Some(slot) == front) {
+            self.cpus[on].node.local.boost(slot, None);
+            return true;
+        }
+        let first = waiting.iter().copied().find(|&slot| self.has_turn(on, slot, now_ns));
         if let Some(slot) = first {
             self.cpus[on].node.local.boost(slot, Some(policy.slice_ns));
         }

@@ -62,6 +62,8 @@ pub struct Cpu {
     pub unpark: bool,
     /// Who runs is to make way as soon as it can.
     pub resched: bool,
+    /// Gang: who comes next, whatever row has its turn: it has woken up and may preempt, or was cut short in its moment.
+    pub front: Option<u32>,
     /// Somebody is parked, and this is when they were last looked at, in ns.
     pub parked_looked_ns: Option<u64>,
     /// What boosts are ahead of the fair order.
@@ -298,6 +300,7 @@ fn cpu(setup: &Setup, node: u32, skew_ns: u64, drift_ppm: f64, names: &[u64]) ->
         demand: false,
         unpark: false,
         resched: false,
+        front: None,
         parked_looked_ns: None,
         loan: native::NEW_LOAN,
         epoch: 0,

@@ -128,6 +128,8 @@ pub struct Task {
     pub asked_ns: Option<u64>,
     /// It was stopped with that.
     pub owes: bool,
+    /// Its slice began as it woke up, and it was not cut short later than in its moment (`bpf/fair.bpf.h`).
+    pub slept: bool,
     /// Its demand was denied.
     pub denied: bool,
     /// Its way to the CPU.
@@ -194,6 +196,7 @@ impl Task {
             silent: 0,
             asked_ns: None,
             owes: false,
+            slept: false,
             denied: false,
             boost: Boost::None,
             boosted: false,
