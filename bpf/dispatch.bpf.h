@@ -52,9 +52,9 @@ static __always_inline void let_go_on(struct task_struct *prev, struct task_ctx 
 /*
  * Under beat: is the first task in the order one of the job that has its turn, and in a queue where take_of_row() does
  * not look? It does not communicate, or was granted a boost before. Those of its job that do would come before it in
- * each turn, so the order decides between them.
+ * each turn, so the order decides between them. A global function: see sum_presence() (groups.bpf.h).
  */
-static bool is_own_turn(struct cpu_ctx *cctx, s32 cpu)
+__noinline bool is_own_turn(struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
 	struct task_struct *p;
 	struct head first;
