@@ -165,12 +165,17 @@ impl Fair {
         self.insert(slot);
     }
 
-    /// Whether `slot`, which has woken up, preempts `running`, whoever else waits.
-    pub fn precedes(&self, slot: Slot, running: Slot) -> bool {
+    /// Whether `slot` has woken up and is before `running` by so much that it preempts.
+    fn wakes_before(&self, slot: Slot, running: Slot) -> bool {
         let [it, other] = [slot, running].map(|slot| &self.tasks[slot as usize]);
         let ahead = other.place.vtime.wrapping_sub(it.key) as i64;
-        let due = native::fair_is_due(self.lead_ns(slot));
-        it.woken && (due || native::fair_preempts(ahead, self.weight(), self.nr_runnable()))
+        it.woken && native::fair_preempts(ahead, self.weight(), self.nr_runnable())
+    }
+
+    /// The same, or whether it has woken up and is not ahead of the clock; whoever else waits.
+    pub fn precedes(&self, slot: Slot, running: Slot) -> bool {
+        let due = self.tasks[slot as usize].woken && native::fair_is_due(self.lead_ns(slot));
+        due || self.wakes_before(slot, running)
     }
 
     /// `slot`, which is parked, takes its turn again.
@@ -308,10 +313,7 @@ impl LocalScheduler for Fair {
         if let Some(eevdf) = &self.eevdf {
             return eevdf.interrupts || self.outranks_eevdf(running);
         }
-        let Some(&first) = self.queue.first() else { return false };
-        let (first, it) = (&self.tasks[first as usize], &self.tasks[running as usize]);
-        let ahead = it.place.vtime.wrapping_sub(first.key) as i64;
-        first.woken && native::fair_preempts(ahead, self.weight(), self.nr_runnable())
+        self.queue.first().is_some_and(|&first| self.wakes_before(first, running))
     }
 
     fn tick(&mut self, running: Slot) -> bool {
