@@ -41,7 +41,8 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	 * and sockets promise it at every write, and a stream of messages then runs on one CPU.
 	 */
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, &is_idle);
-	if (!is_idle && wake_flags & SCX_WAKE_FORK)
+	/* A task that slept on a CPU that has gone is placed as if it had just been made. */
+	if (!is_idle && (wake_flags & SCX_WAKE_FORK || !is_online(cpu)))
 		return least_busy(p, cpu);
 	/* A kernel thread need not wait for a real-time task where the waker's CPU will do. */
 	if (!is_idle && is_kthread(p) && is_taken(cpu) && bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), p->cpus_ptr))

@@ -45,6 +45,12 @@ change() {
 start
 scx_cosched policy set dcs --h-ms -20
 hog taskset -c 0
+# A task that sleeps on CPU 1, and wakes up when that CPU has gone.
+mkfifo "$tmp/bell"
+taskset -c 1 bash -c 'read -r <"$1"' - "$tmp/bell" &
+sleeper=$!
+sleep 1
+taskset -pc 0,1 "$sleeper" >/dev/null
 change 0
 read -r used < <(usage 2 "${hogs[0]}")
 (( used > 1500000 )) || fail "with one CPU its hog got $used us of 2 s"
@@ -53,6 +59,8 @@ for _ in 1 2 3 4; do
 	wakers+=($!)
 done
 misled=$(misled)
+echo >"$tmp/bell"
+wait "$sleeper"
 sleep 2
 is "$(misled)" "$misled" "wake-ups that were sent to a CPU that is not there"
 kill "${wakers[@]}"
