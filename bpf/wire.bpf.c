@@ -7,7 +7,8 @@
  * This is an object of its own, of programs that call no kfunc, and outlives a restart of the scheduler. It shares four
  * maps with the scheduler: the CPUs' epochs, the counters, and the notes (wire_notes.bpf.h).
  *
- *	sock_ops	writes the option into segments with data, and reads it when TCP takes a segment up
+ *	sock_ops	writes the option into segments with data, unless its news have just been told, and reads it
+ *			when TCP takes a segment up
  *	XDP		reads it before that. This matters while a receiver that was preempted inside receive holds its
  *			socket's lock. Segments then wait in the backlog, and TCP takes them up when that receiver runs
  *			again. The message is seen before (sockets.bpf.h), and so must be what it carries. Of datagrams

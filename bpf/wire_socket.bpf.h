@@ -18,6 +18,7 @@
 
 #define UNHEARD_MAX		64
 #define HEARD_PER_REPLY		16
+#define NEWS_INTERVAL_NS	(4 * NSEC_PER_MSEC)	/* between news that say the same */
 
 /* Not in vmlinux.h: a macro, and values of enums without a name. */
 #define SOL_TCP			6
@@ -123,6 +124,41 @@ static void adopt(struct sock_common *common, struct tcp_sock *tcp)
 	socket->owes = 1;
 }
 
+/* Is it a task that sends, and not a softirq? */
+static bool a_task_sends(struct bpf_sock_ops *skops)
+{
+	struct bpf_sock *sk = skops->sk;
+	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
+
+	return tp && tp->inet_conn.icsk_inet.sk.sk_lock.owned;
+}
+
+/*
+ * Has @socket just told the news of its sender's job? They are the same for many turns, and to sign and verify them
+ * takes as long as the rest of a short message. Their clock is as good a while later.
+ */
+static bool has_told(struct bpf_sock_ops *skops, const struct wire_socket *socket)
+{
+	const struct cosched_wire_message *last = &socket->last;
+	struct cpu_ctx *cctx = cpu_ctx_of(bpf_get_smp_processor_id());
+
+	if (!last->news.sizes || !cctx ||
+	    bpf_ktime_get_tai_ns() + cctx->clock_ahead_ns - last->news.tai_ns >= NEWS_INTERVAL_NS)
+		return false;
+	return !a_task_sends(skops) || (cctx->curr_sizes == last->news.sizes &&
+					cctx->curr_theta == last->news.theta && cctx->curr_job == last->job);
+}
+
+/* Does the segment that TCP is about to send go without the option? It does if it brings no message or no news. */
+static bool goes_without(struct bpf_sock_ops *skops)
+{
+	struct wire_socket *socket = wire_socket_of(skops, 0);
+
+	if (!socket)
+		return true;
+	return skops->skb_len ? has_told(skops, socket) : !socket->owes;
+}
+
 /*
  * TCP asks how long the header is to be: of a segment, or of segments to come, which all might have data. Segments
  * without data bring no message, and go without the option. Replies to a peer that is only ever sent acknowledgements
@@ -132,22 +168,8 @@ static void reserve_option(struct bpf_sock_ops *skops)
 {
 	struct cosched_wire_key key = key_of_cluster();
 
-	if (skops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS && !skops->skb_len) {
-		struct wire_socket *socket = wire_socket_of(skops, 0);
-
-		if (!socket || !socket->owes)
-			return;
-	}
-	bpf_reserve_hdr_opt(skops, cosched_wire_length(&key), 0);
-}
-
-/* Is it a task that sends, and not a softirq? */
-static bool a_task_sends(struct bpf_sock_ops *skops)
-{
-	struct bpf_sock *sk = skops->sk;
-	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
-
-	return tp && tp->inet_conn.icsk_inet.sk.sk_lock.owned;
+	if (skops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS || !goes_without(skops))
+		bpf_reserve_hdr_opt(skops, cosched_wire_length(&key), 0);
 }
 
 static void write_option(struct bpf_sock_ops *skops)
