@@ -72,8 +72,12 @@ impl Tmux {
     /// exit code of the last command is `code`.
     fn is_restored(&self, code: i32) -> String {
         let deadline = Instant::now() + Duration::from_secs(60);
-        // What is typed too early is for the program.
-        while self.run(&["display-message", "-p", "#{alternate_on}"]) != "0\n" {
+        // What is typed before the prompt is there is for the program, or is lost as that sets the terminal back.
+        let has_ended = || {
+            let is_first = self.run(&["display-message", "-p", "#{alternate_on}"]) == "0\n";
+            is_first && self.screen().trim_end().ends_with("\n$")
+        };
+        while !has_ended() {
             assert!(Instant::now() < deadline, "it has not ended:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(20));
         }
