@@ -334,7 +334,7 @@ static inline int beat_may_demand(s64 surplus_ns)
 
 /*
  * A message has come by a connection that has brought neither news nor an epoch for @silent_ns. Does the node at the
- * other end not draw? One segment without either may have lacked room.
+ * other end not draw? One segment without either says nothing: it lacked room, or its news had just been told.
  */
 static inline int beat_is_silent(const struct cosched_policy *policy, u64 silent_ns)
 {
