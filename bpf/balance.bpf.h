@@ -59,26 +59,24 @@ static u64 load_of(s32 cpu, u64 now)
 
 /*
  * Where @p, which has just been made or has lost its CPU, is to run while no CPU idles. That is the CPU with the fewest
- * tasks, and among equals one near @prev_cpu, which is its parent's or was its own. Otherwise all tasks that one task
- * starts would share its CPU. A CPU with a real-time task is left out, since that leaves the CPU to no other task.
+ * tasks, and among equals @prev_cpu, which is its parent's or was its own, or one near it. Otherwise all tasks that one
+ * task starts would share its CPU. A CPU with a real-time task is left out, since that leaves the CPU to no other task.
  * O(CPUs).
  */
 static s32 least_busy(const struct task_struct *p, s32 prev_cpu)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
-	struct cpu_ctx *cctx = cpu_ctx_of(prev_cpu);
-	bool may_stay = cctx && bpf_cpumask_test_cpu(prev_cpu, online) && !is_taken(prev_cpu);
-	u32 least = may_stay ? 2 * cctx->nr_runnable : ~0U;
+	u32 least = ~0U;
 	s32 best = prev_cpu, cpu;
 
 	bpf_for(cpu, 0, nr_cpu_ids) {
+		struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 		u32 busy;
 
-		cctx = cpu_ctx_of(cpu);
 		if (!cctx || !bpf_cpumask_test_cpu(cpu, online) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ||
 		    is_taken(cpu))
 			continue;
-		busy = 2 * READ_ONCE(cctx->nr_runnable) + !share_cache(prev_cpu, cpu);
+		busy = 4 * READ_ONCE(cctx->nr_runnable) + 2 * !share_cache(prev_cpu, cpu) + (cpu != prev_cpu);
 		if (busy >= least)
 			continue;
 		least = busy;

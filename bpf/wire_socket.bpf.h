@@ -134,8 +134,8 @@ static bool a_task_sends(struct bpf_sock_ops *skops)
 }
 
 /*
- * Has @socket just told the news of its sender's job? They are the same for many turns, and to sign and verify them
- * takes as long as the rest of a short message. Their clock is as good a while later.
+ * Has @socket just told the news of its sender's job? They are the same for many turns. To sign and verify them in
+ * each segment took a tenth of a fine-grained job's share (docs/beat.md). Their clock is as good a while later.
  */
 static bool has_told(struct bpf_sock_ops *skops, const struct wire_socket *socket)
 {
@@ -149,7 +149,11 @@ static bool has_told(struct bpf_sock_ops *skops, const struct wire_socket *socke
 					cctx->curr_theta == last->news.theta && cctx->curr_job == last->job);
 }
 
-/* Does the segment that TCP is about to send go without the option? It does if it brings no message or no news. */
+/*
+ * Does the segment that TCP is about to send go without the option? Segments without data do, since they bring no
+ * message. Replies to a peer that is only ever sent acknowledgements are the exception. Those with data do if there is
+ * no news.
+ */
 static bool goes_without(struct bpf_sock_ops *skops)
 {
 	struct wire_socket *socket = wire_socket_of(skops, 0);
@@ -159,11 +163,7 @@ static bool goes_without(struct bpf_sock_ops *skops)
 	return skops->skb_len ? has_told(skops, socket) : !socket->owes;
 }
 
-/*
- * TCP asks how long the header is to be: of a segment, or of segments to come, which all might have data. Segments
- * without data bring no message, and go without the option. Replies to a peer that is only ever sent acknowledgements
- * are the exception.
- */
+/* TCP asks how long the header is to be: of a segment, or of segments to come, which all might have the option. */
 static void reserve_option(struct bpf_sock_ops *skops)
 {
 	struct cosched_wire_key key = key_of_cluster();

@@ -8,6 +8,7 @@
 set -Eeuo pipefail
 # shellcheck source=../common.sh
 . "$(dirname -- "$0")/../common.sh"
+apart_us=${COSCHED_APART_US:-7000} drift_ppm=${COSCHED_DRIFT_PPM:-0}
 
 mkdir -p /run/bin
 install target/release/scx_cosched{,-bench} "$here"/{mpi-remote,mpi-task} /run/bin/
@@ -98,7 +99,7 @@ wins() {
 
 begin 0 "python3 -IS $tmp/clock.py"
 listens 7101
-begun_us=$(on 1 "python3 -IS $tmp/clock.py ${nodes[0]} ${COSCHED_APART_US:-7000} ${COSCHED_DRIFT_PPM:-0}")
+begun_us=$(on 1 "python3 -IS $tmp/clock.py ${nodes[0]} $apart_us $drift_ppm")
 everywhere "umask 077; printf '%032x\n' 12345 >$tmp/key"
 begin 0 "mpi-task pair python3 -IS $tmp/pair.py"
 listens 7100
@@ -128,7 +129,7 @@ everywhere "! grep -E 'warning|error|panicked' $tmp/loader.log"
 (( alone[0] * 2 >= alone[1] * 3 )) || die "without peers the crowd of node 1 shows on node 0 too"
 (( wins[0] * 4 <= wins[1] * 5 && wins[1] * 4 <= wins[0] * 5 )) || die "the job does not draw alike on both nodes"
 # A clock goes forward by 1 ms in a turn at most, and back by 10 us. A message takes a ms or two under emulation.
-(( ended_us >= begun_us - 3000 )) || die "the clocks do not run at the same rate"
+(( ended_us >= apart_us - 3000 )) || die "the clocks do not run at the same rate"
 # Before the last look at the clocks up to ten seconds pass, in which one that drifts goes on.
-(( ahead[0] >= ended_us - 3000 - 10 * ${COSCHED_DRIFT_PPM:-0} && ahead[0] <= ended_us + 2000 && ahead[1] <= 2000 )) ||
+(( ahead[0] >= ended_us - 3000 - 10 * drift_ppm && ahead[0] <= ended_us + 2000 && ahead[1] <= 2000 )) ||
 	die "the clock of node 0 does not follow that of node 1"
