@@ -9,18 +9,22 @@
 //! be taken from under the programs that use it, and now that takes closing them first.
 //!
 //! While the hooks were away they noted nothing. They find what they missed in the kernel's own structures.
+//!
+//! The verifier takes seconds for them on a slow machine. So a thread of their own loads them, and the one that owns
+//! the scheduler goes on to answer.
 
 use std::collections::BTreeSet;
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use libbpf_rs::libbpf_sys::{BTF_KIND_FUNC, btf, btf__find_by_name_kind, btf__free, btf__load_module_btf};
-use libbpf_rs::{AsRawLibbpf, Btf, Link, Map, MapCore, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject};
+use libbpf_rs::{AsRawLibbpf, Btf, Link, MapCore, MapHandle, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject};
 use log::{info, warn};
 
 use crate::bpf;
@@ -37,6 +41,8 @@ const LEAVING: Duration = Duration::from_secs(5);
 /// Hooks in modules that come and go.
 #[derive(Default)]
 pub struct ModuleHooks {
+    /// What is being loaded.
+    loading: Option<Loading>,
     /// What was loaded at the last change, for as long as the modules are used.
     loaded: Option<Loaded>,
     states: HookStates,
@@ -45,8 +51,16 @@ pub struct ModuleHooks {
     leaving: Option<(usize, Instant)>,
 }
 
+struct Loading {
+    /// The modules that were there when it began.
+    modules: BTreeSet<String>,
+    /// The names of the hooks.
+    wanted: BTreeSet<String>,
+    thread: JoinHandle<Result<Object>>,
+}
+
 struct Loaded {
-    /// The modules that were there then.
+    /// The modules that were there when it began to be loaded.
     modules: BTreeSet<String>,
     links: Vec<Link>,
     /// None if it did not load, which has been warned of.
@@ -63,10 +77,13 @@ impl Loaded {
 }
 
 impl ModuleHooks {
-    /// Attaches the hooks if they are `wanted` and the modules are used, and lets go of the modules if not. `main` is
-    /// the scheduler, loaded.
+    /// Has the hooks loaded if they are `wanted` and the modules are used, and lets go of the modules if not. `main` is
+    /// the scheduler, loaded. Attaches what has been loaded.
     pub fn follow(&mut self, main: &Object, wanted: bool) {
-        if self.looked_at.is_some_and(|at| at.elapsed() < FOLLOW_INTERVAL) {
+        if let Some(loading) = self.loading.take_if(|loading| loading.thread.is_finished()) {
+            self.attach(loading);
+        }
+        if self.is_loading() || self.looked_at.is_some_and(|at| at.elapsed() < FOLLOW_INTERVAL) {
             return;
         }
         let begins = self.looked_at.replace(Instant::now()).is_none();
@@ -78,12 +95,18 @@ impl ModuleHooks {
         self.let_go();
         self.states = HookStates { idle: hooks(main).map(|hook| hook.name).collect(), ..HookStates::default() };
         if !modules.is_empty() {
-            self.attach(main, modules);
+            self.begin_to_load(main, modules);
         }
     }
 
-    /// Detaches them all, so that the modules may be unloaded.
+    /// Are hooks on their way? They need [`Self::follow`] to be attached.
+    pub fn is_loading(&self) -> bool {
+        self.loading.is_some()
+    }
+
+    /// Detaches them all, so that the modules may be unloaded. Those that are being loaded are let go of when they are.
     pub fn let_go(&mut self) {
+        drop(self.loading.take());
         let Some(loaded) = self.loaded.take() else { return };
         self.leaving = Some((loaded.references(), Instant::now()));
         if !loaded.links.is_empty() {
@@ -104,7 +127,7 @@ impl ModuleHooks {
         is_module(GATE) && references(GATE).is_none_or(|references| references > own)
     }
 
-    fn attach(&mut self, main: &Object, modules: BTreeSet<String>) {
+    fn begin_to_load(&mut self, main: &Object, modules: BTreeSet<String>) {
         self.states = HookStates::default();
         let vmlinux = Btf::from_vmlinux().ok();
         let mut wanted = BTreeSet::new();
@@ -118,26 +141,40 @@ impl ModuleHooks {
                 Some(_) => self.states.miss(hook, "it is not there"),
             }
         }
-        let mut links = Vec::new();
-        let object = match load(main, &wanted) {
-            Ok(object) => Some(object),
-            Err(error) => {
-                warn!(
-                    "the hooks on RDMA do not load, so its messages are not seen: {}",
-                    one_line(&format!("{error:#}"))
-                );
-                self.states.missing.extend(std::mem::take(&mut wanted));
-                None
-            }
+        let names = wanted.clone();
+        let begun = Shared::of(main).and_then(|shared| {
+            let load = thread::Builder::new().name("modules".into());
+            load.spawn(move || shared.load(&names)).context("cannot start a thread")
+        });
+        match begun {
+            Ok(thread) => self.loading = Some(Loading { modules, wanted, thread }),
+            Err(error) => self.fail(modules, wanted, &error),
+        }
+    }
+
+    fn attach(&mut self, loading: Loading) {
+        let Loading { modules, wanted, thread } = loading;
+        let object = match thread.join().expect("it does not panic") {
+            Ok(object) => object,
+            Err(error) => return self.fail(modules, wanted, &error),
         };
-        for program in object.iter().flat_map(Object::progs_mut).filter(|program| program.autoload()) {
+        let mut links = Vec::new();
+        for program in object.progs_mut().filter(|program| program.autoload()) {
             let Some(hook) = Hook::of_program(program.name(), program.section()) else { continue };
             links.extend(self.states.attach(&program, hook));
         }
         if !links.is_empty() {
             info!("{} hooks on RDMA are attached", links.len());
         }
-        self.loaded = Some(Loaded { modules, links, object });
+        self.loaded = Some(Loaded { modules, links, object: Some(object) });
+    }
+
+    /// Warns that the `wanted` hooks do not load, which is not tried again as long as the modules stay.
+    fn fail(&mut self, modules: BTreeSet<String>, wanted: BTreeSet<String>, error: &anyhow::Error) {
+        let why = one_line(&format!("{error:#}"));
+        warn!("the hooks on RDMA do not load, so its messages are not seen: {why}");
+        self.states.missing.extend(wanted);
+        self.loaded = Some(Loaded { modules, links: Vec::new(), object: None });
     }
 }
 
@@ -189,22 +226,36 @@ fn has_function(vmlinux: Option<&Btf<'_>>, module: &str, function: &str) -> bool
     unsafe { btf__find_by_name_kind(types.0.as_ptr(), function.as_ptr(), BTF_KIND_FUNC) > 0 }
 }
 
-/// Loads the hooks with these names from a copy of the object, with the maps of `main`.
-fn load(main: &Object, names: &BTreeSet<String>) -> Result<Object> {
-    let name = main.name().and_then(|name| name.to_str()).context("the object has no name")?;
-    let mut copy: OpenObject = ObjectBuilder::default().name(name)?.open_memory(bpf::OBJECT)?;
-    for mut program in copy.progs_mut() {
-        let wanted = program.name().to_str().is_some_and(|name| names.contains(name));
-        program.set_autoload(wanted);
+/// What a copy of the object shares with the first.
+struct Shared {
+    /// The object's name, which is a part of the names of its maps.
+    name: String,
+    maps: Vec<(OsString, MapHandle)>,
+}
+
+impl Shared {
+    fn of(main: &Object) -> Result<Shared> {
+        let name = main.name().and_then(|name| name.to_str()).context("the object has no name")?.to_owned();
+        let maps = main.maps().filter(|map| map.map_type() != MapType::StructOps);
+        let maps = maps.map(|map| Ok((map.name().to_owned(), MapHandle::try_from(&map)?)));
+        Ok(Shared { name, maps: maps.collect::<Result<_>>()? })
     }
-    for mut map in copy.maps_mut() {
-        let shared = main.maps().find(|shared| shared.name() == map.name());
-        match shared.filter(|shared| shared.map_type() != MapType::StructOps) {
-            Some(shared) => share(&mut map, &shared).with_context(|| format!("cannot share {:?}", shared.name()))?,
-            None => map.set_autocreate(false)?,
+
+    /// Loads the hooks with these names from a copy of the object.
+    fn load(&self, names: &BTreeSet<String>) -> Result<Object> {
+        let mut copy: OpenObject = ObjectBuilder::default().name(&self.name)?.open_memory(bpf::OBJECT)?;
+        for mut program in copy.progs_mut() {
+            let wanted = program.name().to_str().is_some_and(|name| names.contains(name));
+            program.set_autoload(wanted);
         }
+        for mut map in copy.maps_mut() {
+            match self.maps.iter().find(|(name, _)| name == map.name()) {
+                Some((name, shared)) => share(&mut map, shared).with_context(|| format!("cannot share {name:?}"))?,
+                None => map.set_autocreate(false)?,
+            }
+        }
+        Ok(copy.load()?)
     }
-    Ok(copy.load()?)
 }
 
 /// Has the copy use the map `shared`.
@@ -212,7 +263,7 @@ fn load(main: &Object, names: &BTreeSet<String>) -> Result<Object> {
 /// libbpf keeps memory for what a map of variables holds, of the size that the object says. It takes over the size of
 /// the map that is shared, but not its memory. Then it frees as much as that map has, and so also what lies behind. So
 /// the sizes are made equal before.
-fn share(map: &mut OpenMapMut<'_>, shared: &Map<'_>) -> libbpf_rs::Result<()> {
+fn share(map: &mut OpenMapMut<'_>, shared: &MapHandle) -> libbpf_rs::Result<()> {
     if map.value_size() != shared.value_size() {
         map.set_value_size(shared.value_size())?;
     }

@@ -45,6 +45,8 @@ use cosched_rules::policy::{CostsView, Policy, PolicyChange, PolicyView};
 
 /// How often to see whether the kernel has thrown the scheduler out.
 const EXIT_POLL: Duration = Duration::from_millis(250);
+/// How often to see whether the hooks in modules have been loaded.
+const GLANCE: Duration = Duration::from_millis(20);
 /// How often jobs whose owners are gone are moved to "other". They must not fill the map.
 const BURIAL_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -197,7 +199,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         if scheduler.session.policy.needs_hooks() {
             scheduler.wake_hooks();
         }
-        scheduler.module_hooks.follow(scheduler.skel.object(), scheduler.hooks.are_awake());
+        scheduler.load_module_hooks();
         let Scheduler { session, skel, gang, .. } = &mut scheduler;
         gang.place(&session.policy, &mut session.owners, &skel.maps.jobs, &skel.maps.turns_of_jobs);
         // Attaches what the scx library brings along, too; the hooks are marked not to be.
@@ -210,10 +212,25 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// watchdog ought to wait: both are looked after in between.
     fn wake_hooks(&mut self) {
         while self.hooks.wake_one(self.skel.object()) {
-            self.session.watchdog.alive();
-            while let Some(answer) = self.inbox.next_question() {
-                self.answer_snapshot(&answer);
-            }
+            self.look_after_others();
+        }
+    }
+
+    /// Has the hooks in modules loaded and attached. That takes as long.
+    fn load_module_hooks(&mut self) {
+        self.module_hooks.follow(self.skel.object(), self.hooks.are_awake());
+        while self.module_hooks.is_loading() {
+            self.look_after_others();
+            std::thread::sleep(GLANCE);
+            self.module_hooks.follow(self.skel.object(), self.hooks.are_awake());
+        }
+    }
+
+    /// In between: the watchdog, and who asks for a snapshot.
+    fn look_after_others(&mut self) {
+        self.session.watchdog.alive();
+        while let Some(answer) = self.inbox.next_question() {
+            self.answer_snapshot(&answer);
         }
     }
 
