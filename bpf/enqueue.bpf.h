@@ -31,7 +31,7 @@ s32 BPF_STRUCT_OPS(cosched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 	bool is_idle = false;
 	s32 cpu;
 
-	if (tctx && is_held_now(p, tctx, prev_cpu))
+	if (tctx && is_held_now(p, tctx, prev_cpu) && is_online(prev_cpu))
 		return prev_cpu;
 	/* The task that runs on another CPU than the waker's has promised nothing. */
 	if (tctx)

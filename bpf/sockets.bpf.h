@@ -147,27 +147,25 @@ static void message_arrived(struct sock *sk)
 	deliver(endpoint_of(sk), (u64)sk, endpoint_kind(sk));
 }
 
+/*
+ * While this runs on a CPU the kernel does not run it there for another message. Packets come in softirqs, which do not
+ * interrupt each other. But a sender to a Unix socket is here as a task: packets would go unnoticed, for as long as it
+ * is preempted here. So it keeps interrupts out, but for the few instructions before and after. The tracepoint in
+ * sock_def_readable() is no better: in Linux 7.3 it can be preempted too.
+ */
 SEC("fentry/sock_def_readable")
 int BPF_PROG(on_readable, struct sock *sk)
 {
-	/* The owner of a stream's lock works off its own backlog: on_tcp_backlog was told of this before. */
-	if (is_unix(sk) || (sk->sk_lock.owned && sk->sk_protocol == IPPROTO_TCP))
-		return 0;
-	message_arrived(sk);
-	return 0;
-}
+	unsigned long flags;
 
-/*
- * A program of its own, since a sender to a Unix socket is here as a task and not in a softirq. While it is here, or
- * has been preempted here, the kernel does not run the same program again on this CPU. Then packets would go unnoticed.
- * As it is, other messages to Unix sockets may go unnoticed. So may packets if the sender is preempted in the few
- * instructions that it spends in on_readable (park.bpf.h). The tracepoint in sock_def_readable() is no better: in
- * Linux 7.3 it can be preempted too.
- */
-SEC("fentry/sock_def_readable")
-int BPF_PROG(on_unix_readable, struct sock *sk)
-{
-	if (is_unix(sk))
+	if (is_unix(sk)) {
+		bpf_local_irq_save(&flags);
+		message_arrived(sk);
+		bpf_local_irq_restore(&flags);
+		return 0;
+	}
+	/* The owner of a stream's lock works off its own backlog: on_tcp_backlog was told of this before. */
+	if (!sk->sk_lock.owned || sk->sk_protocol != IPPROTO_TCP)
 		message_arrived(sk);
 	return 0;
 }

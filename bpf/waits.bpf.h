@@ -183,7 +183,7 @@ static int unix_receive(struct sock *sk, int flags)
 	if (!sk->sk_receive_queue.qlen && !(flags & MSG_DONTWAIT))
 		return wait_begins(sk, false);
 	note_reader(sk);
-	/* The message's arrival may have gone unnoticed: see on_unix_readable. */
+	/* The message's arrival may have gone unnoticed: see on_readable. */
 	tctx = sk->sk_receive_queue.qlen ? task_ctx_of(bpf_get_current_task_btf()) : NULL;
 	if (tctx)
 		tctx->had_message = 1;

@@ -128,7 +128,6 @@ impl Hook {
     pub fn consequence(&self) -> &'static str {
         match self.name.as_str() {
             "on_readable" => "arrivals are not seen, so nothing is boosted",
-            "on_unix_readable" => "arrivals at Unix sockets are not seen",
             "on_rxe_completion" => "arrivals at queues of soft RoCE are seen only if the program waits for an event",
             "on_rxe_send" => "the thread that made an RDMA queue counts as its receiver",
             "on_uverbs_completion" => "events of RDMA queues are not seen",
