@@ -109,7 +109,7 @@ pub struct Shared<'a> {
     pub(super) prefetches: [u64; 2],
     /// Which messages are lost.
     pub(super) losses: Random,
-    /// When CPUs look for busier ones.
+    /// When CPUs look for busier ones, and what looks at a task that polls find.
     pub(super) looks: Random,
     /// Where the jobs are.
     pub(super) spans: Vec<Span>,

@@ -90,10 +90,10 @@ impl Shared<'_> {
             (task.wait_since_ns, task.progressed) = (now_ns, false);
             return false;
         }
-        if now_ns - task.wait_since_ns < native::spin_ns(policy, &task.history) {
+        if now_ns - task.wait_since_ns < native::spin_ns(policy, &task.history) || !self.sees() {
             return false;
         }
-        task.park = Park::Wanted;
+        self.task(on, slot).park = Park::Wanted;
         if policy.wait == intf::cosched_wait_COSCHED_WAIT_SPIN_YIELD {
             self.boosts_one(on, slot, false, now_ns);
         }
@@ -105,7 +105,13 @@ impl Shared<'_> {
         let blocks = self.policy(on).wait == intf::cosched_wait_COSCHED_WAIT_SPIN_BLOCK;
         let has_rest = self.cpus[on].node.local.has_rest(slot);
         let task = self.task(on, slot);
-        blocks && !has_rest && task.wait == Wait::Polls && !task.progressed
+        blocks && !has_rest && task.wait == Wait::Polls && !task.progressed && self.sees()
+    }
+
+    /// Whether a look at a task that polls finds it inside its receive.
+    fn sees(&mut self) -> bool {
+        let in_vain = self.setup.uneven.looks_in_vain;
+        in_vain <= 0.0 || self.looks.unit() > in_vain
     }
 
     /// `slot`, which is in the queue again, lets the others go first if it was to: until its message comes, or until

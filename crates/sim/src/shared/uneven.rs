@@ -37,6 +37,8 @@ pub struct Uneven {
     pub amid_slices: bool,
     /// Of so many nodes one has the other policy; 0: the first one alone.
     pub mistuned_every: u32,
+    /// Of the looks at a task that polls, so many find it outside of its receive, and learn nothing: 0 to 1.
+    pub looks_in_vain: f64,
     /// What is left out of `beat`.
     pub without: Vec<Piece>,
 }
