@@ -215,6 +215,15 @@ static bool finish(struct task_struct *prev, struct task_ctx *tctx, struct cpu_c
 	return true;
 }
 
+/*
+ * Does @cpu have nothing to choose from, here or elsewhere? Most CPUs that go idle do not, and need not look everywhere.
+ * Under beat a CPU draws each turn.
+ */
+static bool has_nothing(const struct cpu_ctx *cctx, s32 cpu)
+{
+	return !cctx->filled && !cctx->preempt_at_tick && !is_queued(cpu) && !others_queued(cpu) && !is_beat();
+}
+
 void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
@@ -229,6 +238,8 @@ void BPF_STRUCT_OPS(cosched_dispatch, s32 cpu, struct task_struct *prev)
 		tctx = task_ctx_of(prev);
 		if (tctx)
 			settle(prev, tctx, cctx, now);
+	} else if (has_nothing(cctx, cpu)) {
+		return;
 	}
 	refresh_last(cpu, now);
 	/* A full barrier, before the box is looked into: whatever comes from now on sets it again. */

@@ -183,6 +183,19 @@ static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct
 	return true;
 }
 
+/*
+ * Does @p, which wakes, go to @cpu at once because that is idle? It is what ops.select_cpu() does, which the kernel does
+ * not call for a task that has to stay where it is.
+ */
+static bool enqueue_idle(struct task_struct *p, struct task_ctx *tctx, s32 cpu, u64 enq_flags)
+{
+	if (!(enq_flags & SCX_ENQ_WAKEUP) || __COMPAT_is_enq_cpu_selected(enq_flags) ||
+	    !scx_bpf_test_and_clear_cpu_idle(cpu))
+		return false;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, begin_slice(tctx, current_policy()->slice_ns), enq_flags);
+	return true;
+}
+
 void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx = task_ctx_of(p);
@@ -203,6 +216,8 @@ void BPF_STRUCT_OPS(cosched_enqueue, struct task_struct *p, u64 enq_flags)
 	if (enqueue_aside(p, tctx, cctx, cpu, enq_flags))
 		return;
 	if (is_urgent(p, cctx) && enqueue_kthread(p, tctx, cctx, cpu, enq_flags))
+		return;
+	if (enqueue_idle(p, tctx, cpu, enq_flags))
 		return;
 
 	if (tctx->order_cpu != cpu)
