@@ -35,7 +35,7 @@ pub struct DemoArgs {
     #[arg(long, value_enum, default_value = "one")]
     testbed: Kind,
 
-    /// How the job waits for its messages: spin, block, twophase.
+    /// How the job waits for its messages: spin, block, poll, twophase.
     #[arg(long, value_parser = parse_of_token, value_delimiter = ',', default_value = "spin,block")]
     receivers: Vec<Receiver>,
 

@@ -30,6 +30,8 @@ pub struct Peer {
     stream: TcpStream,
     /// A receive that has polled so often in vain blocks.
     polls: u64,
+    /// A receive waits in poll().
+    awaits: bool,
     message: [u8; MESSAGE],
 }
 
@@ -62,14 +64,19 @@ impl Peer {
     fn new(stream: TcpStream, receiver: Receiver) -> Result<Peer> {
         stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
         let polls = receiver.polls(|length| polls_within(&stream, length));
-        Ok(Peer { stream, polls, message: [0; MESSAGE] })
+        Ok(Peer { stream, polls, awaits: receiver == Receiver::Poll, message: [0; MESSAGE] })
     }
 
     /// False: there will be no further message.
     pub fn receive(&mut self) -> Result<bool> {
         let (mut filled, mut polls) = (0, 0);
         while filled < MESSAGE {
-            let flags = if polls < self.polls { MsgFlags::MSG_DONTWAIT } else { MsgFlags::empty() };
+            if self.awaits {
+                // A signal ends it too.
+                let _ = poll(&mut [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
+            }
+            let waits = !self.awaits && polls >= self.polls;
+            let flags = if waits { MsgFlags::empty() } else { MsgFlags::MSG_DONTWAIT };
             match recv(self.stream.as_raw_fd(), &mut self.message[filled..], flags) {
                 Ok(0) | Err(Errno::ECONNRESET) => return Ok(false),
                 Ok(n) => filled += n,

@@ -18,6 +18,8 @@ pub enum Receiver {
     Spin,
     /// Blocks in the receive.
     Block,
+    /// Waits in poll(), as libraries do that listen to several connections, then receives.
+    Poll,
     /// Receives without waiting for 1.6 ms, then blocks (thesis 5.3.1).
     Twophase,
     /// Receives without waiting for as long as a program does that knows its imbalance, then blocks (Dusseau 6.1).
@@ -26,8 +28,17 @@ pub enum Receiver {
 
 /// How a process waits for a token, which has no imbalance to know of.
 pub fn parse_of_token(text: &str) -> Result<Receiver, String> {
-    Receiver::from_str(text, false).ok().filter(|receiver| *receiver != Receiver::Oracle).ok_or_else(|| {
-        let known = [Receiver::Spin, Receiver::Block, Receiver::Twophase].map(|receiver| receiver.to_string());
+    parse(text, &[Receiver::Spin, Receiver::Block, Receiver::Poll, Receiver::Twophase])
+}
+
+/// How a process of `bench spmd` waits, which has one socket.
+pub fn parse_of_spmd(text: &str) -> Result<Receiver, String> {
+    parse(text, &[Receiver::Spin, Receiver::Block, Receiver::Twophase, Receiver::Oracle])
+}
+
+fn parse(text: &str, known: &[Receiver]) -> Result<Receiver, String> {
+    Receiver::from_str(text, false).ok().filter(|receiver| known.contains(receiver)).ok_or_else(|| {
+        let known: Vec<String> = known.iter().map(Receiver::to_string).collect();
         format!("one of {} is wanted", known.join(", "))
     })
 }
@@ -38,7 +49,7 @@ impl Receiver {
     pub fn polls(self, within: impl Fn(Duration) -> u64) -> u64 {
         match self {
             Receiver::Spin => u64::MAX,
-            Receiver::Block | Receiver::Oracle => 0,
+            Receiver::Block | Receiver::Poll | Receiver::Oracle => 0,
             Receiver::Twophase => within(POLLED),
         }
     }
@@ -49,6 +60,7 @@ impl fmt::Display for Receiver {
         f.pad(match self {
             Receiver::Spin => "spin",
             Receiver::Block => "block",
+            Receiver::Poll => "poll",
             Receiver::Twophase => "twophase",
             Receiver::Oracle => "oracle",
         })
@@ -61,7 +73,7 @@ mod tests {
 
     #[test]
     fn receiver_has_one_name_everywhere() {
-        for receiver in [Receiver::Spin, Receiver::Block, Receiver::Twophase, Receiver::Oracle] {
+        for receiver in Receiver::value_variants() {
             assert_eq!(serde_json::to_string(&receiver).unwrap(), format!("\"{receiver}\""));
         }
     }

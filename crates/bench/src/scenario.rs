@@ -190,9 +190,9 @@ impl FromStr for Scenario {
             None => bail!(
                 "'{text}' is no scenario: RECEIVER-COMPETITORS or RECEIVER-JOBSxCOMPETITORS is wanted, and after it \
                  -mixed or -COMPUTEus, -tTHREADS, -barrier, -io and -niceN if need be, such as spin-4, block-2x4 or \
-                 spin-2x2-mixed-t3 (spin, block, twophase or oracle; {} jobs, {} competitors, {} us, {} threads, nice \
-                 {}). A job that computes may be -bulk, -news, -transpose or -random, with -vIMBALANCE ({} %), and \
-                 has no threads then",
+                 spin-2x2-mixed-t3 (spin, block, poll, twophase or oracle; {} jobs, {} competitors, {} us, {} threads, \
+                 nice {}). A job that computes may be -bulk, -news, -transpose or -random, with -vIMBALANCE ({} %), \
+                 and has no threads then",
                 from_to(JOBS),
                 from_to(COMPETITORS),
                 from_to(COMPUTE_US),
@@ -242,6 +242,7 @@ fn parse(text: &str) -> Option<Scenario> {
     let shape = match (shape, imbalance) {
         (Shape::Spmd { .. }, _) if threads > 1 || matches!(grain, Grain::Uniform(0) | Grain::Mixed) => return None,
         (Shape::Pair | Shape::Barrier, _) if receiver == Receiver::Oracle => return None,
+        (Shape::Spmd { .. }, _) if receiver == Receiver::Poll => return None,
         (Shape::Spmd { pattern, .. }, imbalance) => Shape::Spmd { pattern, imbalance: imbalance.unwrap_or(0) },
         (_, Some(_)) => return None,
         (other, None) => other,
@@ -289,6 +290,7 @@ mod tests {
         for (text, wanted) in [
             ("spin-4", scenario(Receiver::Spin, 1, 4)),
             ("block-0", scenario(Receiver::Block, 1, 0)),
+            ("poll-0", scenario(Receiver::Poll, 1, 0)),
             ("spin-2x2", two),
             ("block-8x32", scenario(Receiver::Block, 8, 32)),
             ("spin-2x2-mixed", Scenario { grain: Grain::Mixed, ..two }),

@@ -23,7 +23,7 @@ use crate::interval::{Interval, Phase, monotonic_ns, phase, thread_cpu_ns};
 use crate::machine;
 use crate::pattern::{Pattern, beside};
 use crate::peer::MESSAGE;
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, parse_of_spmd};
 use crate::record::Record;
 use crate::scenario::{COMPUTE_US, IMBALANCE};
 use crate::work::Work;
@@ -63,8 +63,8 @@ pub struct SpmdArgs {
     #[arg(long, value_enum, default_value = "bulk")]
     pattern: Pattern,
 
-    /// How to wait for a message.
-    #[arg(long, value_enum, default_value = "spin")]
+    /// How to wait for a message: spin, block, twophase, oracle.
+    #[arg(long, default_value = "spin", value_parser = parse_of_spmd)]
     receiver: Receiver,
 
     /// Microseconds of CPU work before each barrier on average; with the pattern random before each read.

@@ -29,7 +29,7 @@ pub struct TokenArgs {
     #[command(flatten)]
     side: Side,
 
-    /// How to wait for a message: spin, block, twophase.
+    /// How to wait for a message: spin, block, poll, twophase.
     #[arg(long, value_parser = parse_of_token, default_value = "spin")]
     receiver: Receiver,
 

@@ -40,6 +40,7 @@ pub enum Testbed {
 enum ReceiverName {
     Spin,
     Block,
+    Poll,
     Twophase,
     Oracle,
 }
@@ -50,7 +51,7 @@ impl ReceiverName {
         match self {
             ReceiverName::Spin => Some(Receiver::Spin),
             ReceiverName::Block => Some(Receiver::Block),
-            ReceiverName::Twophase | ReceiverName::Oracle => None,
+            ReceiverName::Poll | ReceiverName::Twophase | ReceiverName::Oracle => None,
         }
     }
 
@@ -58,6 +59,7 @@ impl ReceiverName {
         match self {
             ReceiverName::Spin => "spin",
             ReceiverName::Block => "block",
+            ReceiverName::Poll => "poll",
             ReceiverName::Twophase => "twophase",
             ReceiverName::Oracle => "oracle",
         }
