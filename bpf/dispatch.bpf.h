@@ -216,8 +216,8 @@ static bool finish(struct task_struct *prev, struct task_ctx *tctx, struct cpu_c
 }
 
 /*
- * Does @cpu have nothing to choose from, here or elsewhere? Most CPUs that go idle do not, and need not look everywhere.
- * Under beat a CPU draws each turn.
+ * Is there nothing for @cpu to choose from, here or elsewhere? A CPU that goes idle mostly finds nothing, and need not
+ * look everywhere. Under beat it draws in each turn.
  */
 static bool has_nothing(const struct cpu_ctx *cctx, s32 cpu)
 {

@@ -184,8 +184,8 @@ static bool enqueue_kthread(struct task_struct *p, struct task_ctx *tctx, struct
 }
 
 /*
- * Does @p, which wakes, go to @cpu at once because that is idle? It is what ops.select_cpu() does, which the kernel does
- * not call for a task that has to stay where it is.
+ * Does @p, which wakes, go to @cpu at once because that is idle? That is what ops.select_cpu() does. The kernel does
+ * not call it for a task that has to stay where it is.
  */
 static bool enqueue_idle(struct task_struct *p, struct task_ctx *tctx, s32 cpu, u64 enq_flags)
 {
