@@ -218,15 +218,17 @@ impl<'a, 's> Scheduler<'a, 's> {
 
     /// Has the hooks in modules loaded and attached. That takes as long.
     fn load_module_hooks(&mut self) {
-        self.module_hooks.follow(self.skel.object(), self.hooks.are_awake());
-        while self.module_hooks.is_loading() {
+        loop {
+            self.module_hooks.follow(self.skel.object(), self.hooks.are_awake());
+            if !self.module_hooks.is_loading() {
+                return;
+            }
             self.look_after_others();
             std::thread::sleep(GLANCE);
-            self.module_hooks.follow(self.skel.object(), self.hooks.are_awake());
         }
     }
 
-    /// In between: the watchdog, and who asks for a snapshot.
+    /// Feeds the watchdog, and answers those that ask for a snapshot.
     fn look_after_others(&mut self) {
         self.session.watchdog.alive();
         while let Some(answer) = self.inbox.next_question() {

@@ -75,8 +75,7 @@ impl Peer {
                 // A signal ends it too.
                 let _ = poll(&mut [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
             }
-            let waits = !self.awaits && polls >= self.polls;
-            let flags = if waits { MsgFlags::empty() } else { MsgFlags::MSG_DONTWAIT };
+            let flags = if polls < self.polls { MsgFlags::MSG_DONTWAIT } else { MsgFlags::empty() };
             match recv(self.stream.as_raw_fd(), &mut self.message[filled..], flags) {
                 Ok(0) | Err(Errno::ECONNRESET) => return Ok(false),
                 Ok(n) => filled += n,

@@ -31,7 +31,7 @@ pub fn parse_of_token(text: &str) -> Result<Receiver, String> {
     parse(text, &[Receiver::Spin, Receiver::Block, Receiver::Poll, Receiver::Twophase])
 }
 
-/// How a process of `bench spmd` waits, which has one socket.
+/// How a process of `bench spmd` waits. It has one socket, so that poll() would be of no use.
 pub fn parse_of_spmd(text: &str) -> Result<Receiver, String> {
     parse(text, &[Receiver::Spin, Receiver::Block, Receiver::Twophase, Receiver::Oracle])
 }
@@ -48,8 +48,8 @@ impl Receiver {
     /// what is waited for.
     pub fn polls(self, within: impl Fn(Duration) -> u64) -> u64 {
         match self {
-            Receiver::Spin => u64::MAX,
-            Receiver::Block | Receiver::Poll | Receiver::Oracle => 0,
+            Receiver::Spin | Receiver::Poll => u64::MAX,
+            Receiver::Block | Receiver::Oracle => 0,
             Receiver::Twophase => within(POLLED),
         }
     }

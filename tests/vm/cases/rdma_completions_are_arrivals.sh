@@ -31,7 +31,7 @@ sleep 1
 are_idle || fail "with nobody who uses them, these hooks are idle: $(idle)"
 
 exec 8</dev/infiniband/uverbs0
-# It takes seconds to load them here, and who asks meanwhile need not wait for that.
+# It takes seconds to load them here, and whoever asks meanwhile need not wait for that.
 opened=$SECONDS
 until timeout 1 scx_cosched status --json >"$tmp/status" ||
 	fail "while hooks of modules come, the scheduler does not answer within 1 s"
