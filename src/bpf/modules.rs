@@ -147,13 +147,17 @@ impl ModuleHooks {
             load.spawn(move || shared.load(&names)).context("cannot start a thread")
         });
         match begun {
-            Ok(thread) => self.loading = Some(Loading { modules, wanted, thread }),
+            Ok(thread) => {
+                self.states.idle.extend(wanted.iter().cloned());
+                self.loading = Some(Loading { modules, wanted, thread });
+            }
             Err(error) => self.fail(modules, wanted, &error),
         }
     }
 
     fn attach(&mut self, loading: Loading) {
         let Loading { modules, wanted, thread } = loading;
+        self.states.idle.retain(|hook| !wanted.contains(hook));
         let object = match thread.join().expect("it does not panic") {
             Ok(object) => object,
             Err(error) => return self.fail(modules, wanted, &error),

@@ -35,6 +35,8 @@ exec 8</dev/infiniband/uverbs0
 opened=$SECONDS
 until timeout 1 scx_cosched status --json >"$tmp/status" ||
 	fail "while hooks of modules come, the scheduler does not answer within 1 s"
+	jq -e "$hooks - .hooks.idle - .hooks.attached == []" "$tmp/status" >/dev/null ||
+		fail "while hooks of modules come, these are known of: $(jq -c .hooks "$tmp/status")"
 	jq -e "$hooks - .hooks.attached == []" "$tmp/status" >/dev/null
 do
 	(( SECONDS - opened < 30 )) || fail "with an open device, these hooks are idle: $(idle)"
