@@ -114,9 +114,11 @@ impl ModuleHooks {
         }
     }
 
-    /// Which observe, and which do not.
+    /// Which observe, and which do not. Those that are being loaded are idle.
     pub fn states(&self) -> HookStates {
-        self.states.clone()
+        let mut states = self.states.clone();
+        states.idle.extend(self.loading.iter().flat_map(|loading| loading.wanted.iter().cloned()));
+        states
     }
 
     /// Does any process have a device open? Other modules' references do not count, nor do those of our programs.
@@ -147,17 +149,13 @@ impl ModuleHooks {
             load.spawn(move || shared.load(&names)).context("cannot start a thread")
         });
         match begun {
-            Ok(thread) => {
-                self.states.idle.extend(wanted.iter().cloned());
-                self.loading = Some(Loading { modules, wanted, thread });
-            }
+            Ok(thread) => self.loading = Some(Loading { modules, wanted, thread }),
             Err(error) => self.fail(modules, wanted, &error),
         }
     }
 
     fn attach(&mut self, loading: Loading) {
         let Loading { modules, wanted, thread } = loading;
-        self.states.idle.retain(|hook| !wanted.contains(hook));
         let object = match thread.join().expect("it does not panic") {
             Ok(object) => object,
             Err(error) => return self.fail(modules, wanted, &error),
