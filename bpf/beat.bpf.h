@@ -7,10 +7,9 @@
  * that no job wins the fair order holds, and messages are demands. A job that is astray may take the CPU at a message,
  * and then goes first for a moment, whoever has won.
  *
- * A CPU knows a few jobs. Of each it notes what share of the CPU its tasks have, and how far the job is ahead of the
- * fair order. Shares are added up over a period, in which each task counts once. It counts for its share, but for no
- * more than twice what it used of late. So a job that sleeps in between counts too, and a job that hardly runs takes no
- * turn from others.
+ * A CPU knows a few jobs. Of each it notes what share of the CPU its tasks have. Shares are added up over a period, in
+ * which each task counts once. It counts for its share, but for no more than twice what it used of late. So a job that
+ * sleeps in between counts too, and a job that hardly runs takes no turn from others.
  *
  * What all CPUs of this machine have to agree on, theta and size, stands in a table by job. A CPU looks there once a
  * turn for each of its jobs, and nowhere else. A job that finds no place there draws nothing.
@@ -64,7 +63,6 @@ static u64 beat_name_of(struct task_struct *p)
 struct beat_slot {
 	u64 id;			/* its number here (jobs.bpf.h) */
 	u64 seen_at;		/* when one of its tasks ran last */
-	u64 key;		/* where that task stood then, on the clock of the root */
 	u64 period;		/* of @share */
 	u64 drawn;		/* the turn that it has drawn for */
 	u32 share;		/* of the CPU, in 1 / 2^COSCHED_SHARE_SHIFT: of its tasks that ran in this period */
@@ -296,17 +294,6 @@ static struct beat_slot *running_slot(const struct cpu_ctx *cctx, s32 cpu)
 	return cctx->curr_slot ? beat_slot_of(cpu, cctx->curr_slot - 1) : NULL;
 }
 
-/* Notes how far the job of the task that runs on @cctx's CPU is ahead by now, if the CPU knows that job. */
-static void note_lead(struct cpu_ctx *cctx, s32 cpu, u64 now)
-{
-	struct beat_slot *slot = running_slot(cctx, cpu);
-
-	if (!slot)
-		return;
-	slot->seen_at = now;
-	slot->key = running_key(cctx, now);
-}
-
 /* How far ahead of the fair order on @cpu a task is that stands at @key. */
 static s64 lead_at(const struct cpu_ctx *cctx, s32 cpu, u64 key)
 {
@@ -355,11 +342,12 @@ __noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
 }
 
 /*
- * Brings the state of the job of @slot to this turn, which is of @period. Tells the job what this CPU knows: that it is
+ * Brings the state of the job of @slot to @turn. Tells the job what this CPU knows: that it is
  * a node of the job, and @here. Returns NULL if the job draws nothing.
  */
-static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64 period)
+static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64 turn)
 {
+	u64 period = turn / BEAT_PERIOD_TURNS;
 	struct beat_job *job = beat_job_of(slot->state.name, period);
 	struct cosched_beat_job fresh = {};
 
@@ -373,7 +361,7 @@ static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64
 	bpf_spin_lock(&job->lock);
 	if (job->state.name != fresh.name)
 		job->state = fresh;
-	beat_renew(&job->state, here, period);
+	beat_renew(&job->state, here, turn);
 	job->state.heard_sizes = beat_sketch_merge(job->state.heard_sizes, fresh.heard_sizes);
 	slot->state = job->state;
 	bpf_spin_unlock(&job->lock);
@@ -404,14 +392,12 @@ static void compare_verdicts(struct beat_job *job, u64 id, u64 turn, bool won)
 __noinline bool draw_for(struct beat_slot *slot __arg_nonnull, struct cpu_ctx *cctx __arg_nonnull, s32 cpu, u64 turn,
 			 u32 rest)
 {
-	const struct cosched_policy *policy = current_policy();
-	struct beat_job *job = renew_job(slot, beat_theta(share_of(slot), rest), cpu, turn / BEAT_PERIOD_TURNS);
-	s64 lead_ns = lead_at(cctx, cpu, slot->key);
+	struct beat_job *job = renew_job(slot, beat_theta(share_of(slot), rest), cpu, turn);
 	bool wins;
 
 	if (!job)
 		return false;
-	wins = beat_wins(policy, &slot->state, turn, lead_ns, cctx->turn_job != 0);
+	wins = beat_wins(&slot->state, turn, cctx->turn_job != 0);
 	compare_verdicts(job, slot->id, turn, wins);
 	return wins;
 }
@@ -451,7 +437,6 @@ static void begin_turn(struct task_struct *prev, struct task_ctx *tctx, struct c
 	turn = beat_turn();
 	if (cctx->turn == turn)
 		return;
-	note_lead(cctx, cpu, now);
 	if (prev && tctx && cctx->curr_slot)
 		note_talker(prev, tctx, cctx, cpu);
 	draw_turn(cctx, cpu, turn, now);

@@ -286,7 +286,6 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	if (!tctx || !cctx)
 		return;
 	settle(p, tctx, cctx, now);
-	note_lead(cctx, cpu, now);
 	note_cut(cctx, runnable, now);
 	/* In all its runs since it woke it has one moment, which no change of its properties ends. */
 	tctx->slept = (runnable || !p->__state) && is_in_moment(cctx) && !fair_has_had_time(tctx->slice_used_ns);

@@ -25,27 +25,27 @@
  * Nesting: all nodes draw with the theta of the node where it is least. Where no other job comes before it, a job that
  * wins there wins on all of its nodes.
  *
- * Nothing is remembered but theta, size and clock, and theta is renewed within two periods. So nodes with any past
- * agree soon. Counts of turns won, lags and credits do not work: each node would remember its own errors.
+ * Nothing is remembered but theta, size and clock. Theta is renewed within two periods, and counts from the next block
+ * of turns on. So nodes with any past agree soon. Counts of turns won, lags and credits do not work: each node would
+ * remember its own errors.
  *
  * Nodes that do not draw. A message without news comes from a node that runs another scheduler. Its job is then astray:
  * its turns by draw are worth nothing where that node does not run it, so it draws none. Instead its messages are
  * demands (thesis 3.2). A demand that is met holds the CPU for a while. So all processes of the job gather behind the
  * node that cannot be told. The caller says which messages count: messages of peers of the same job on other nodes.
  *
- * What a lying peer can do (thesis 3.3 has the same question for epochs). Let S be the turn and K be BEAT_LEAD_TURNS.
+ * What a lying peer can do (thesis 3.3 has the same question for epochs). Let S be the turn.
  *   - Clock. A clock is ahead of its own TAI by no more than BEAT_AHEAD_TURNS * S, whatever it hears. It goes forward
  *     by S / BEAT_STEPS a turn, or by whole turns at once. It goes back by S / BEAT_LEAK each turn. So a liar shifts
  *     the numbers of turns by BEAT_AHEAD_TURNS at once, and later by one in BEAT_LEAK turns.
  *   - Theta. A theta that is too high is cut to what the node itself would give. A theta that is too low costs the
- *     job its turns and not its share: the fair order gives that back. A job that is ahead of the fair order by K
- *     turns wins none. So no job is ahead by more than (K + 1) * S, and the others together are behind by what the
- *     jobs are ahead. In T seconds a job's share is too great by (K + 1) * S / T at most. With turns of 20 ms that is
- *     0.9% of a CPU in 20 s. The fair order forgives a lead when tasks sleep or are parked, and a liar could have that
- *     go on for ever. So a task that is ahead of its share by M = BEAT_SURPLUS_TURNS turns does not go first either.
- *     The account of this forgives 1 / BEAT_FORGIVES of the share only, and never goes below -M. It is at M + 1 turns
- *     at most when a turn ends. So in T seconds a task gains no more by turns than (2 * M + 1) * S, and
- *     1 / BEAT_FORGIVES of its share.
+ *     job its turns and not its share: the fair order gives that back. But those that draw after the job win more than
+ *     their shares then. So a task that is ahead of its share by M = BEAT_SURPLUS_TURNS turns does not go first. A lead
+ *     over the fair order would not do as a bound, since that is forgiven when a task sleeps or is parked, and a liar
+ *     could have that go on for ever. Besides, it rises for a moment whenever another task wakes. The account of the
+ *     surplus forgives 1 / BEAT_FORGIVES of the share only, and never goes below -M. It is at M + 1 turns at most when
+ *     a turn ends. So in T seconds a task gains no more by turns than (2 * M + 1) * S, and 1 / BEAT_FORGIVES of its
+ *     share. With turns of 20 ms that is 0.9% of a CPU in 20 s, and 0.8% of the share.
  *   - Size, or that a job is astray. A lie changes which nodes draw alike. A job that is astray goes first only in the
  *     bounds above. The shares of CPU time stay as they were.
  *
@@ -65,8 +65,7 @@
 #define BEAT_AHEAD_TURNS	4		/* a clock is ahead of its own TAI by so much at most */
 #define BEAT_LEAK		2048		/* by 1 / so much of a turn it goes back in each */
 #define BEAT_SILENT_PERIODS	2		/* a peer that sends, but tells nothing for so long, does not draw */
-#define BEAT_LEAD_TURNS		8		/* further ahead of the fair order a job wins no turn */
-#define BEAT_SURPLUS_TURNS	4		/* nor does a task go first that is ahead of its share by so much */
+#define BEAT_SURPLUS_TURNS	4		/* a task that is ahead of its share by so much does not go first */
 #define BEAT_FORGIVES		128		/* of which 1 / so much of its share is forgiven */
 #define BEAT_HOLDS		4		/* by 1 / so much of a turn a job that is astray holds the CPU */
 #define BEAT_FOLLOW_TURNS	3		/* it may be ahead of the running task by so much */
@@ -90,6 +89,8 @@ struct cosched_beat_job {
 	u32 heard_sizes;		/* what has come together so far: a job's nodes stay while it lives */
 	u32 astray;			/* a node of it does not draw: what counts now */
 	u32 heard_astray;		/* and what was heard in this period */
+	u32 draws;			/* how often it is drawn in a block of turns */
+	u64 block;			/* which block that is */
 };
 
 /* The job that is astray and holds one CPU. It starts as zeroes. */
@@ -196,28 +197,9 @@ static inline void beat_job_begin(struct cosched_beat_job *job, u64 name, u64 no
 	job->period = period;
 	job->theta = job->heard = BEAT_ONE;
 	job->astray = job->heard_astray = 0;
+	job->draws = 0;
+	job->block = 0;
 	job->sizes = job->heard_sizes = beat_sketch(node);
-}
-
-/*
- * To be called in each turn, before anything is told: what was heard in the last period counts in this period. @here:
- * beat_theta() on this node, now. No message brings theta above what the node itself had in the last period. It is not
- * compared with what the node has now, which others have not heard of: they would draw other turns. After a period
- * without a turn nothing is known.
- */
-static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 period)
-{
-	if (job->period == period) {
-		if (job->heard > here)
-			job->heard = here;
-		return;
-	}
-	job->theta = job->period + 1 == period ? job->heard : here;
-	job->sizes = job->heard_sizes;
-	job->astray = job->heard_astray;
-	job->heard_astray = 0;
-	job->heard = here;
-	job->period = period;
 }
 
 /* What a message of the job says if it goes out when the sender's clock shows @clock_ns. */
@@ -260,40 +242,99 @@ static inline void beat_gather(struct cosched_beat_news *all, const struct cosch
 	all->sizes = beat_sketch_merge(all->sizes, news->sizes);
 }
 
-/*
- * Is @turn drawn for the job called @name, whose chance is @theta? The job counts up by about theta in each turn, and
- * is drawn whenever it comes to another whole number. This is systematic sampling (Cochran 1977, chapter 8): nothing
- * has a job's turns lie more evenly. By a hash of the name it begins each block of turns at another fraction. So it
- * counts a little faster or slower than theta in between, by less than one in a block. And so each two jobs stand to
- * each other in another way in each block, and no two names are unlucky with each other for long. How far a job counts
- * in a block is a whole number. That is rounded by a hash, too, so the mean is exact.
- *
- * A job that counts to n in each block at least has less than 2^BEAT_BLOCK_SHIFT / (n - 1) other turns between two of
- * its own.
- */
-static inline int beat_draws(u64 name, u64 turn, u32 theta)
+/* The block of turns that @turn is in, for the job called @name. */
+static inline u64 beat_block(u64 name, u64 turn)
 {
-	u64 at = turn + beat_mix(name), block = at >> BEAT_BLOCK_SHIFT;
-	u64 here = beat_mix(name ^ beat_mix(block)), next = beat_mix(name ^ beat_mix(block + 1));
-	u64 whole = ((((u64)theta + 1) << BEAT_BLOCK_SHIFT) + (u32)here) >> 32;
-	/* In 2^-(32 + BEAT_BLOCK_SHIFT). A step below 0 wraps, and the sum is right again. */
-	u64 step = (whole << 32) + (next >> 32) - (here >> 32);
-	u64 count = (here >> 32 << BEAT_BLOCK_SHIFT) + (at & ((1 << BEAT_BLOCK_SHIFT) - 1)) * step;
+	return (turn + beat_mix(name)) >> BEAT_BLOCK_SHIFT;
+}
 
-	return whole >> BEAT_BLOCK_SHIFT ||
+/* The upper half: at which fraction the job called @name begins @block. The lower half: by what to round there. */
+static inline u64 beat_fraction(u64 name, u64 block)
+{
+	return beat_mix(name ^ beat_mix(block));
+}
+
+/*
+ * How often the job called @name, whose chance is @theta, is drawn in @block: rounded so that the mean is exact. A job
+ * that is due less than one turn of a block draws none. It is mostly one that sleeps, such as the scheduler's own
+ * loader, and would take turns from others that it does not use.
+ */
+static inline u32 beat_draws_in(u64 name, u64 block, u32 theta)
+{
+	u64 draws = ((u64)theta + 1) << BEAT_BLOCK_SHIFT;
+
+	return draws >> 32 ? (draws + (u32)beat_fraction(name, block)) >> 32 : 0;
+}
+
+/*
+ * Is @turn drawn for the job called @name, which is drawn @draws times in this block of turns? The job counts up by as
+ * much in each turn, and is drawn whenever it comes to another whole number. This is systematic sampling (Cochran 1977,
+ * chapter 8): nothing has a job's turns lie more evenly. By a hash of the name it begins each block at another
+ * fraction. So it counts a little faster or slower in between, by less than one in a block. And so each two jobs stand
+ * to each other in another way in each block, and no two names are unlucky with each other for long.
+ *
+ * A job that is drawn n times in each block at least has less than 2^BEAT_BLOCK_SHIFT / (n - 1) other turns between two
+ * of its own.
+ */
+static inline int beat_draws(u64 name, u64 turn, u32 draws)
+{
+	u64 block = beat_block(name, turn), index = (turn + beat_mix(name)) & ((1 << BEAT_BLOCK_SHIFT) - 1);
+	u64 here = beat_fraction(name, block) >> 32, next = beat_fraction(name, block + 1) >> 32;
+	/* In 2^-(32 + BEAT_BLOCK_SHIFT). A step below 0 wraps, and the sum is right again. */
+	u64 step = ((u64)draws << 32) + next - here;
+	u64 count = (here << BEAT_BLOCK_SHIFT) + index * step;
+
+	return draws >> BEAT_BLOCK_SHIFT ||
 	       (count + step) >> (32 + BEAT_BLOCK_SHIFT) > count >> (32 + BEAT_BLOCK_SHIFT);
 }
 
 /*
- * Does the job win @turn? @won says whether a job before it has: jobs are to be asked in the order of
- * beat_is_before(). @lead_ns: how far the job is ahead of the fair order of the CPU.
+ * How often the job is drawn in the block of @turn is settled when the block begins, unless theta changes by much. Each
+ * change would move all draws that are left. If the shares on a node are just between two such numbers, that would come
+ * again and again, and each time the job might be drawn twice, or have twice the pause.
  */
-static inline int beat_wins(const struct cosched_policy *policy, const struct cosched_beat_job *job, u64 turn,
-			    s64 lead_ns, u32 won)
+static inline void beat_settle(struct cosched_beat_job *job, u64 turn)
 {
-	if (won || job->astray || (lead_ns > 0 && (u64)lead_ns / BEAT_LEAD_TURNS > gang_quantum_ns(policy)))
-		return 0;
-	return beat_draws(job->name, turn, job->theta);
+	u64 block = beat_block(job->name, turn);
+	u32 draws = beat_draws_in(job->name, block, job->theta);
+
+	if (job->block == block && draws <= job->draws + 1 && job->draws <= draws + 1)
+		return;
+	job->block = block;
+	job->draws = draws;
+}
+
+/*
+ * To be called in each @turn, before anything is told: what was heard in the last period counts in this period. @here:
+ * beat_theta() on this node, now. No message brings theta above what the node itself had in the last period. It is not
+ * compared with what the node has now, which others have not heard of: they would draw other turns. After a period
+ * without a turn nothing is known.
+ */
+static inline void beat_renew(struct cosched_beat_job *job, u32 here, u64 turn)
+{
+	u64 period = turn / BEAT_PERIOD_TURNS;
+
+	if (job->period == period) {
+		if (job->heard > here)
+			job->heard = here;
+		return beat_settle(job, turn);
+	}
+	job->theta = job->period + 1 == period ? job->heard : here;
+	job->sizes = job->heard_sizes;
+	job->astray = job->heard_astray;
+	job->heard_astray = 0;
+	job->heard = here;
+	job->period = period;
+	beat_settle(job, turn);
+}
+
+/*
+ * Does the job win @turn? @won says whether a job before it has: jobs are to be asked in the order of
+ * beat_is_before().
+ */
+static inline int beat_wins(const struct cosched_beat_job *job, u64 turn, u32 won)
+{
+	return !won && !job->astray && beat_draws(job->name, turn, job->draws);
 }
 
 /*

@@ -4,8 +4,8 @@
 //! moves clocks and shares by no more than `policies/beat.h` says.
 
 use cosched_rules::intf::{
-    BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_FORGIVES, BEAT_LEAD_TURNS, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS,
-    BEAT_STEPS, BEAT_SURPLUS_TURNS, cosched_beat_job as Job, cosched_beat_news as News, cosched_window,
+    BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_FORGIVES, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS, BEAT_STEPS,
+    BEAT_SURPLUS_TURNS, cosched_beat_job as Job, cosched_beat_news as News, cosched_window,
 };
 use cosched_rules::native::*;
 use proptest::prelude::*;
@@ -38,13 +38,13 @@ impl Node {
         let mut after: u64 = self.rest + self.jobs.iter().map(|(_, weight)| weight).sum::<u64>();
         for (job, weight) in &mut self.jobs {
             after -= *weight;
-            beat_renew(job, beat_theta(*weight, after), turn / PERIOD_TURNS);
+            beat_renew(job, beat_theta(*weight, after), turn);
         }
     }
 
     /// The name of the job that wins, and none in a turn of the rest.
     fn winner(&self, turn: u64) -> Option<u64> {
-        let wins = |(job, _): &&(Job, u64)| beat_wins(&BEATS, job, turn, 0, false);
+        let wins = |(job, _): &&(Job, u64)| beat_wins(job, turn, false);
         self.jobs.iter().find(wins).map(|(job, _)| job.name)
     }
 
@@ -164,9 +164,13 @@ fn no_two_jobs_are_unlucky_with_each_other_for_long() {
     let turns = FIRST..FIRST + (1 << 12);
     for seed in 0..200 {
         let mut node = Node::new(0, &[(seed, 1), (seed + 1000, 1)], 2);
-        node.renew(FIRST);
-        let wins = |name| turns.clone().filter(|&turn| node.winner(turn) == Some(name)).count() as f64;
-        for share in [seed, seed + 1000].map(|name| wins(name) / (1 << 12) as f64) {
+        let winners = turns.clone().map(|turn| {
+            node.renew(turn);
+            node.winner(turn)
+        });
+        let winners: Vec<_> = winners.collect();
+        for name in [seed, seed + 1000] {
+            let share = winners.iter().filter(|&&winner| winner == Some(name)).count() as f64 / (1 << 12) as f64;
             assert!((share - 0.25).abs() < 0.01, "{seed}: {share}");
         }
     }
@@ -177,17 +181,19 @@ fn the_winner_where_most_compete_wins_everywhere() {
     // Two jobs on 12 nodes with none to eleven competitors.
     let jobs = [(11, 100), (22, 100)];
     let mut nodes: Vec<Node> = (0..12).map(|n| Node::new(n, &jobs, 100 * n)).collect();
-    for turn in FIRST..FIRST + 2 * PERIOD_TURNS {
+    // They know theta after two periods, and draw by it from the next block on.
+    let agree = FIRST + 2 * PERIOD_TURNS + BLOCK;
+    for turn in FIRST..agree {
         gossip(&mut nodes, turn);
     }
     let mut wins = 0;
-    for turn in FIRST + 2 * PERIOD_TURNS..FIRST + 500 * PERIOD_TURNS {
+    for turn in agree..FIRST + 500 * PERIOD_TURNS {
         gossip(&mut nodes, turn);
         let winner = nodes[11].winner(turn);
         wins += u64::from(winner.is_some());
         assert!(nodes.iter().all(|node| node.winner(turn) == winner), "in turn {turn}");
     }
-    let share = wins as f64 / (498 * PERIOD_TURNS) as f64;
+    let share = wins as f64 / (498 * PERIOD_TURNS - BLOCK) as f64;
     assert!((share - 2.0 / 13.0).abs() < 0.01, "{share}");
 }
 
@@ -376,11 +382,12 @@ fn a_clock_whose_tai_is_set_back_steps_and_comes_back_as_before() {
 }
 
 /// What three entities have of a CPU in which `heard` is what peers say of the chances of two jobs: shares, and in
-/// which order they draw. The third are those that do not communicate.
+/// which order they draw. The third are those that do not communicate. A job that is far ahead of its share does not go
+/// first.
 fn shares(heard: [Option<u32>; 2], sizes: [u32; 2], weights: [u64; 3], turns: u64) -> [f64; 3] {
     let mut node = Node::new(1, &[(5, weights[0]), (6, weights[1])], weights[2]);
     let all: u64 = weights.iter().sum();
-    let mut ran = [0u64; 3];
+    let (mut ran, mut surplus) = ([0u64; 3], [0i64; 3]);
     for turn in FIRST..FIRST + turns {
         node.renew(turn);
         let lead = |ran: &[u64; 3], at: usize| {
@@ -394,13 +401,16 @@ fn shares(heard: [Option<u32>; 2], sizes: [u32; 2], weights: [u64; 3], turns: u6
         }
         let mut runs = None;
         for (job, _) in &node.jobs {
-            let at = usize::from(job.name == 6);
-            if beat_wins(&BEATS, job, turn, lead(&ran, at), runs.is_some()) {
-                runs = Some(at);
+            if beat_wins(job, turn, runs.is_some()) {
+                runs = Some(usize::from(job.name == 6));
             }
         }
         let first = (0..3).min_by_key(|&at| lead(&ran, at)).unwrap();
-        ran[runs.unwrap_or(first)] += S;
+        let runs = runs.filter(|&at| beat_may_lead(&BEATS, surplus[at])).unwrap_or(first);
+        ran[runs] += S;
+        for at in 0..3 {
+            surplus[at] = beat_charge(surplus[at], &BEATS, if at == runs { S } else { 0 }, S * weights[at] / all);
+        }
     }
     ran.map(|ns| ns as f64 / (turns * S) as f64)
 }
@@ -460,13 +470,26 @@ proptest! {
     }
 
     #[test]
-    fn one_wins_and_none_that_is_far_ahead(names: [u64; 4], thetas: [u32; 4], leads: [i64; 4], turn: u64) {
-        let most = (u64::from(BEAT_LEAD_TURNS) * (S + 1)) as i64;
+    fn a_share_that_goes_to_and_fro_makes_no_longer_wait(name: u64, first in 0..u64::MAX / 2, theta in BEAT_ONE / 64..=BEAT_ONE / 2) {
+        // By as much as makes one draw in a block.
+        let (other, counts) = (theta - BEAT_ONE / BLOCK as u32, ((u64::from(theta) + 1) * BLOCK) >> 32);
+        let mut job = beat_job(name, 1, first / PERIOD_TURNS - 2);
+        let mut idle = 0;
+        for turn in first..first + 8 * BLOCK {
+            beat_renew(&mut job, if turn / PERIOD_TURNS % 2 == 0 { theta } else { other }, turn);
+            idle = if beat_wins(&job, turn, false) { 0 } else { idle + 1 };
+            prop_assert!(counts < 3 || idle * (counts - 2) < BLOCK, "no win in {} turns, and {} in a block", idle, counts);
+        }
+    }
+
+    #[test]
+    fn one_wins(names: [u64; 4], thetas: [u32; 4], turn: u64) {
         let mut winner = None;
         for at in 0..4 {
-            let job = Job { theta: thetas[at], ..beat_job(names[at], 1, 0) };
-            if beat_wins(&BEATS, &job, turn, leads[at], winner.is_some()) {
-                prop_assert!(winner.is_none() && leads[at] < most && beat_draws(names[at], turn, thetas[at]));
+            let mut job = Job { theta: thetas[at], ..beat_job(names[at], 1, 0) };
+            beat_settle(&mut job, turn);
+            if beat_wins(&job, turn, winner.is_some()) {
+                prop_assert!(winner.is_none() && beat_draws(names[at], turn, thetas[at]));
                 winner = Some(at);
             }
         }

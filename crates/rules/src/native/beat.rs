@@ -14,10 +14,17 @@ pub const NEW_BEAT_CLOCK: Clock = Clock { ahead_ns: 0, stepped_ns: 0, turn: 0 };
 pub const NO_NEWS: News = News { tai_ns: 0, theta: 0, sizes: 0 };
 /// Of a CPU that no job holds.
 pub const NEW_BEAT_HOLD: Hold = Hold { name: 0, until_ns: 0 };
-/// Whether `turn` is drawn for the job `name`, whose chance is `theta`.
+
+/// Whether `turn` is drawn for the job `name`, whose chance has been `theta` since the block of turns began.
 pub fn beat_draws(name: u64, turn: u64, theta: u32) -> bool {
-    // SAFETY: a pure function of numbers.
-    unsafe { intf::beat_draws(name, turn, theta) != 0 }
+    // SAFETY: pure functions of numbers.
+    unsafe { intf::beat_draws(name, turn, intf::beat_draws_in(name, intf::beat_block(name, turn), theta)) != 0 }
+}
+
+/// Settles how often the job is drawn in the block of `turn`, unless that is settled.
+pub fn beat_settle(job: &mut Job, turn: u64) {
+    // SAFETY: changes its first argument.
+    unsafe { intf::beat_settle(job, turn) }
 }
 
 /// The chance of a job of this weight where those after it have weights that sum up to `after`.
@@ -65,16 +72,27 @@ pub fn beat_period(policy: &Policy, tai_ns: u64) -> u64 {
 /// The job `name` as it comes to a node in `period`.
 pub fn beat_job(name: u64, node: u64, period: u64) -> Job {
     // What an earlier job has left there.
-    let mut job = Job { name: 9, period: 9, theta: 9, heard: 9, sizes: 9, heard_sizes: 9, astray: 9, heard_astray: 9 };
+    let mut job = Job {
+        name: 9,
+        period: 9,
+        theta: 9,
+        heard: 9,
+        sizes: 9,
+        heard_sizes: 9,
+        astray: 9,
+        heard_astray: 9,
+        draws: 9,
+        block: 9,
+    };
     // SAFETY: changes its first argument.
     unsafe { intf::beat_job_begin(&mut job, name, node, period) };
     job
 }
 
-/// What was heard in the last period counts in this one, but no theta above `here`.
-pub fn beat_renew(job: &mut Job, here: u32, period: u64) {
+/// In `turn`: what was heard in the last period counts in this one, but no theta above `here`.
+pub fn beat_renew(job: &mut Job, here: u32, turn: u64) {
     // SAFETY: changes its first argument.
-    unsafe { intf::beat_renew(job, here, period) }
+    unsafe { intf::beat_renew(job, here, turn) }
 }
 
 /// What a message of the job says when its sender's clock shows `clock_ns`.
@@ -98,9 +116,9 @@ pub fn beat_gather(all: &mut News, policy: &Policy, news: &News, clock_ns: u64) 
 }
 
 /// Whether the job wins `turn`, if a job before it has `won` or not.
-pub fn beat_wins(policy: &Policy, job: &Job, turn: u64, lead_ns: i64, won: bool) -> bool {
+pub fn beat_wins(job: &Job, turn: u64, won: bool) -> bool {
     // SAFETY: only reads what is borrowed here.
-    unsafe { intf::beat_wins(policy, job, turn, lead_ns, won.into()) != 0 }
+    unsafe { intf::beat_wins(job, turn, won.into()) != 0 }
 }
 
 /// By how much a task is ahead of its share that was by `ahead_ns`, and has used `cpu_ns` while it was due `fair_ns`.

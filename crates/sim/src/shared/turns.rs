@@ -90,15 +90,15 @@ impl Shared<'_> {
         self.settle(on, now_ns);
         let mut beat = std::mem::replace(&mut self.cpus[on].beat, Beat::new(0, &[]));
         beat.turn = Some(turn);
-        self.beat_draws(on, turn, native::beat_period(policy, clock_ns), &mut beat);
+        self.beat_draws(on, turn, &mut beat);
         self.cpus[on].beat = beat;
         true
     }
 
     /// Draws which job has this turn.
-    fn beat_draws(&self, on: usize, turn: u64, period: u64, beat: &mut Beat) {
-        let (node, policy, jobs) = (self.node_of(on), self.policy(on), self.setup.jobs);
-        let (mut weights, mut leads, mut after) = (vec![0u64; jobs as usize], vec![0i64; jobs as usize], 0);
+    fn beat_draws(&self, on: usize, turn: u64, beat: &mut Beat) {
+        let (node, jobs) = (self.node_of(on), self.setup.jobs);
+        let (mut weights, mut after) = (vec![0u64; jobs as usize], 0);
         for slot in (0..self.slots).filter(|&slot| self.is_present(node, slot)) {
             if self.tasks[self.place_of(on, slot)].cpu as usize != on {
                 continue;
@@ -107,7 +107,6 @@ impl Shared<'_> {
             after += u64::from(WEIGHT);
             if let Some(weight) = weights.get_mut(job) {
                 *weight += u64::from(WEIGHT);
-                leads[job] = leads[job].max(self.cpus[on].node.local.lead_ns(slot));
             }
         }
         let mut order: Vec<usize> = (0..jobs as usize).filter(|&job| weights[job] > 0).collect();
@@ -117,11 +116,12 @@ impl Shared<'_> {
             after -= weights[job];
             let here = native::beat_theta(weights[job], after);
             let it = &mut beat.jobs[job];
-            native::beat_renew(it, here, period);
+            native::beat_renew(it, here, turn);
             if !self.has(Piece::Share) {
                 it.theta = here;
+                native::beat_settle(it, turn);
             }
-            if native::beat_wins(policy, it, turn, leads[job], beat.winner.is_some()) {
+            if native::beat_wins(it, turn, beat.winner.is_some()) {
                 beat.winner = Some(job);
             }
         }
