@@ -67,8 +67,9 @@ static u64 preempt_flag(struct cpu_ctx *cctx)
 }
 
 /*
- * @p has polled in vain, and leaves its CPU to the others until its message comes. If it yields, it does so until all
- * that are there now have had their turn. Returns false if its message has come meanwhile.
+ * @p has polled in vain, and leaves its CPU to the others until its message comes. If it yields, it does so to the task
+ * that is next, which has just been taken, and has its own place in the fair order then. Returns false if its message
+ * has come meanwhile.
  */
 static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 enq_flags)
 {
@@ -77,7 +78,6 @@ static bool enqueue_waiter(struct task_struct *p, struct task_ctx *tctx, struct 
 	if (current_policy()->wait == COSCHED_WAIT_SPIN_YIELD) {
 		if (has_message(tctx))
 			return false;
-		tctx->key = behind_all(cpu, tctx->key);
 		insert(p, tctx, queue_for(p, tctx), slice_ns, enq_flags);
 	} else {
 		if (!park(tctx, cctx, tctx->queued_at))

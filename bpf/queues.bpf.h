@@ -111,22 +111,6 @@ static bool is_wanted(const struct cpu_ctx *cctx, s32 cpu)
 	return false;
 }
 
-/* A place behind all in the order of @cpu, or @key if that is further behind. */
-static u64 behind_all(s32 cpu, u64 key)
-{
-	struct task_struct *p;
-	u32 queue;
-
-	bpf_for(queue, 0, NR_ORDERED) {
-		bpf_for_each(scx_dsq, p, queue_id(cpu, queue), SCX_DSQ_ITER_REV) {
-			if (!vtime_before(p->scx.dsq_vtime, key))
-				key = p->scx.dsq_vtime + 1;
-			break;
-		}
-	}
-	return key;
-}
-
 /*
  * Which CPUs may have something that others can take, so that a CPU that goes idle need not look at all of them. A
  * CPU's bit is written under its lock: when there is something again, and when it finds nothing itself. Another CPU

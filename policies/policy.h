@@ -54,7 +54,7 @@ enum cosched_wait {
 	COSCHED_WAIT_BUSY,		/* as the program has it */
 	COSCHED_WAIT_SPIN,		/* a task that would sleep spins before */
 	COSCHED_WAIT_SPIN_BLOCK,	/* and a task that polls leaves the CPU after as long, until a message comes */
-	COSCHED_WAIT_SPIN_YIELD,	/* or lets all others on its CPU go first */
+	COSCHED_WAIT_SPIN_YIELD,	/* or lets the next one on its CPU go first */
 	COSCHED_NR_WAITS,
 };
 

@@ -6,8 +6,7 @@
  *	spin		a task that is about to sleep spins before (wait_spin.h)
  *	spin-block	the same, and a task that polls leaves the CPU after its spin time until a message comes
  *			(Zhang 2.4.1)
- *	spin-yield	the same, but the task lets all others on its CPU go first, and is put back where it was
- *			when its turn comes (Zhang 2.4.2)
+ *	spin-yield	the same, but the task lets the next one on its CPU go first (Zhang 2.4.2)
  *
  * How long a task spins is a choice of its own (spin.h). As with the gate, an unknown rule does the least: the program
  * waits in its own way.

@@ -124,7 +124,7 @@ axis! {
     /// A receive that would sleep spins first. A task that polls leaves the CPU after the same time, until a message
     /// comes or `--recheck-ms` has passed (Zhang 2.4.1).
     SpinBlock = "spin-block", cosched_wait_COSCHED_WAIT_SPIN_BLOCK;
-    /// A receive that would sleep spins first. A task that polls lets all others on its CPU go first after the same
+    /// A receive that would sleep spins first. A task that polls lets the next one on its CPU go first after the same
     /// time (Zhang 2.4.2).
     SpinYield = "spin-yield", cosched_wait_COSCHED_WAIT_SPIN_YIELD;
 }

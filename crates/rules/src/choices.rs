@@ -103,7 +103,7 @@ choices! {
     /// longest-waiting.
     boost_choice: BoostChoice = Some(BoostChoice::RoundRobin), "RULE", TEXT, [CHOOSES] => choice: BoostChoice::to_bpf;
     /// What a receive does that finds nothing: busy (what the program has it do), spin (before it sleeps), spin-block
-    /// (and a task that polls leaves the CPU), spin-yield (or it lets others go first).
+    /// (and a task that polls leaves the CPU), spin-yield (or it lets the next one go first).
     wait: Wait = None, "RULE", TEXT, [] => wait: Wait::to_bpf;
     /// For how long it spins: immediate (not at all), fixed, baseline, conditional, adaptive-local, adaptive-global.
     spin: Spin = Some(Spin::Fixed), "RULE", TEXT, [SPINS] => spin: Spin::to_bpf;

@@ -191,11 +191,12 @@ impl Fair {
         self.enqueue(slot);
     }
 
-    /// `slot`, which is in the queue, lets all go first who are there now.
-    pub fn fall_behind(&mut self, slot: Slot) {
-        self.queue.retain(|&other| other != slot);
-        let last = self.queue.iter().rposition(|&other| !self.tasks[other as usize].parked);
-        self.queue.insert(last.map_or(0, |last| last + 1), slot);
+    /// `slot`, which is in the queue, lets the next one go first.
+    pub fn lets_one_go_first(&mut self, slot: Slot) {
+        let is_next = |&next: &Slot| !self.tasks[next as usize].parked;
+        if self.queue.first() == Some(&slot) && self.queue.get(1).is_some_and(is_next) {
+            self.queue.swap(0, 1);
+        }
     }
 
     fn goes_first(&mut self, slot: Slot) {

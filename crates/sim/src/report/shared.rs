@@ -264,6 +264,7 @@ fn uneven(args: &SharedArgs, competitors_more: u32) -> Uneven {
         lead_ns: ns(args.start_lead_ms, 1e6),
         mistuned_every: args.mistuned_every.unwrap_or(0),
         looks_in_vain: 0.0,
+        kernel_thread_ns: 0,
         without: args.beat_without.clone(),
     }
 }

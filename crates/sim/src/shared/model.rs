@@ -40,6 +40,8 @@ pub enum Event {
     Turn { cpu: u32 },
     /// A job comes, or goes.
     Stay { job: u32 },
+    /// A kernel thread has run.
+    KernelThread { cpu: u32 },
     /// A message comes: of this epoch, and of a sender with so much left of its slice, in us. Under beat, with the
     /// sender's clock, theta and sizes.
     Message { place: u32, channel: u8, epoch: u64, rest_us: u32, sizes: u32 },
@@ -117,6 +119,8 @@ pub struct Shared<'a> {
     pub(super) competitors: Vec<u32>,
     /// How long jobs stay.
     pub(super) stays: Random,
+    /// When kernel threads wake up.
+    pub(super) kernel_threads: Random,
     /// What was due to each job in the time that counts, in ns, and up to when that is.
     pub(super) dues_ns: Vec<f64>,
     pub(super) dues_at_ns: u64,
@@ -155,6 +159,7 @@ impl<'a> Shared<'a> {
             spans: uneven::spans(setup, seed),
             competitors: (0..setup.nodes).map(|node| uneven::competitors(setup, seed, node)).collect(),
             stays: Random::new(seed, u64::MAX - 3),
+            kernel_threads: Random::new(seed, u64::MAX - 5),
             dues_ns: vec![0.0; setup.jobs as usize],
             dues_at_ns: 0,
             over: false,
@@ -189,6 +194,7 @@ impl<'a> Shared<'a> {
             .into_iter()
             .for_each(|on| self.beat_starts(on, queue));
         (0..self.setup.jobs).for_each(|job| self.schedules_stay(job, queue));
+        (0..self.cpus.len()).for_each(|on| self.schedules_kernel_thread(on, queue));
         for cpu in 0..self.cpus.len() {
             self.dispatch(cpu, queue);
         }
@@ -325,6 +331,7 @@ impl Model for Shared<'_> {
             Event::Pulse { cpu } => self.pulse(cpu as usize, queue),
             Event::Turn { cpu } => return self.turn(cpu as usize, queue),
             Event::Stay { job } => self.stay_over(job, queue),
+            Event::KernelThread { cpu } => self.kernel_thread(cpu as usize, queue),
             Event::Message { place, channel, epoch, rest_us, sizes } => {
                 return self.message(place, channel, (epoch, rest_us, sizes), queue);
             }

@@ -66,6 +66,24 @@ impl Shared<'_> {
         }
     }
 
+    /// The next time that a kernel thread takes a CPU.
+    pub(super) fn schedules_kernel_thread(&mut self, on: usize, queue: &mut Queue<Event>) {
+        let mean_ns = self.setup.uneven.kernel_thread_ns;
+        if mean_ns > 0 {
+            let after_ns = self.kernel_threads.exponential_ns(mean_ns as f64);
+            queue.at(queue.now_ns() + after_ns, Event::KernelThread { cpu: on as u32 });
+        }
+    }
+
+    /// A kernel thread has run on a CPU, which looks anew for whom to run. How long it took does not count.
+    pub(super) fn kernel_thread(&mut self, on: usize, queue: &mut Queue<Event>) {
+        self.schedules_kernel_thread(on, queue);
+        if let Some(slot) = self.running(on) {
+            self.stops(on, slot, Leaves::Preempted, queue);
+            self.dispatch(on, queue);
+        }
+    }
+
     /// Gang, beat: a turn is over. Returns whether it is.
     pub(super) fn turn(&mut self, on: usize, queue: &mut Queue<Event>) -> bool {
         let policy = self.policy(on);
@@ -128,7 +146,7 @@ impl Shared<'_> {
             return false;
         }
         if yields {
-            cpu.node.local.fall_behind(slot);
+            cpu.node.local.lets_one_go_first(slot);
             return true;
         }
         task.park = Park::Parked;

@@ -39,6 +39,8 @@ pub struct Uneven {
     pub mistuned_every: u32,
     /// Of the looks at a task that polls, so many find it outside of its receive, and learn nothing: 0 to 1.
     pub looks_in_vain: f64,
+    /// How often a kernel thread takes a CPU for a moment, in ns, in the mean: at random. 0: never.
+    pub kernel_thread_ns: u64,
     /// What is left out of `beat`.
     pub without: Vec<Piece>,
 }
