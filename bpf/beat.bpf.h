@@ -62,7 +62,7 @@ static u64 beat_name_of(struct task_struct *p)
 /* A job on one CPU. Only that CPU writes it. It starts as zeroes. */
 struct beat_slot {
 	u64 id;			/* its number here (jobs.bpf.h) */
-	u64 seen_at;		/* when one of its tasks ran last */
+	u64 seen_at;		/* when one of its tasks was last seen to run */
 	u64 period;		/* of @share */
 	u64 drawn;		/* the turn that it has drawn for */
 	u32 share;		/* of the CPU, in 1 / 2^COSCHED_SHARE_SHIFT: of its tasks that ran in this period */
@@ -342,8 +342,8 @@ __noinline int next_to_draw(s32 cpu, u64 turn, u64 now)
 }
 
 /*
- * Brings the state of the job of @slot to @turn. Tells the job what this CPU knows: that it is
- * a node of the job, and @here. Returns NULL if the job draws nothing.
+ * Brings the state of the job of @slot to @turn. Tells the job what this CPU knows: that it is a node of the job, and
+ * @here. Returns NULL if the job draws nothing.
  */
 static struct beat_job *renew_job(struct beat_slot *slot, u32 here, s32 cpu, u64 turn)
 {

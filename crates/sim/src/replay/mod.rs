@@ -45,8 +45,8 @@ const AGREEMENT_NS: u64 = 3_200_000_000;
 /// Of the looks at a pair's process that polls in vain, so many find it outside of a receive. Where the kernel accounts
 /// time by ticks, so many of the ticks found it in user space (`/proc/PID/stat`, `spin-4` under `local`, Linux 7.3).
 const LOOKS_IN_VAIN: f64 = 0.15;
-/// How often a kernel thread or the scheduler's loader takes a CPU, in ns: 9 times a second on either of two, by how often
-/// each thread of the machine had run within 8 s (`/proc/PID/schedstat`, `spin-4` under `sy`). EEVDF has its own.
+/// How often a kernel thread or the scheduler's loader takes a CPU, in ns: 9 times a second on either of two, by how
+/// often each thread of the machine had run within 8 s (`/proc/PID/schedstat`, `spin-4` under `sy`). EEVDF has its own.
 const KERNEL_THREAD_NS: u64 = 110_000_000;
 /// A run is no longer, in s.
 const LONGEST_S: f64 = 10.0;
