@@ -476,7 +476,7 @@ proptest! {
         let mut job = beat_job(name, 1, first / PERIOD_TURNS - 2);
         let mut idle = 0;
         for turn in first..first + 8 * BLOCK {
-            beat_renew(&mut job, if turn / PERIOD_TURNS % 2 == 0 { theta } else { other }, turn);
+            beat_renew(&mut job, if (turn / PERIOD_TURNS).is_multiple_of(2) { theta } else { other }, turn);
             idle = if beat_wins(&job, turn, false) { 0 } else { idle + 1 };
             prop_assert!(counts < 3 || idle * (counts - 2) < BLOCK, "no win in {} turns, and {} in a block", idle, counts);
         }

@@ -87,7 +87,9 @@ fn the_larger_job_draws_first_and_of_two_equal_ones_that_of_the_lesser_name() {
 #[test]
 fn a_job_comes_with_nothing_heard() {
     let (one, sketch) = (u64::from(BEAT_ONE), u64::from(beat_sketch(3)));
-    assert_eq!(parts(&beat_job(7, 3, PERIOD)), [7, PERIOD, one, one, sketch, sketch, 0, 0]);
+    let job = beat_job(7, 3, PERIOD);
+    assert_eq!(parts(&job), [7, PERIOD, one, one, sketch, sketch, 0, 0]);
+    assert_eq!((job.draws, job.block), (0, 0));
 }
 
 #[test]
