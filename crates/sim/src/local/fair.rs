@@ -353,6 +353,21 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_yields_lets_one_go_first_that_is_not_parked() {
+        let mut local = Fair::new(3, 20 * MS);
+        (0..3).for_each(|slot| local.arrive(slot));
+        assert_eq!(local.queue(), [0, 1, 2]);
+        local.lets_one_go_first(1);
+        assert_eq!(local.queue(), [0, 1, 2], "it was not the next");
+        local.lets_one_go_first(0);
+        assert_eq!(local.queue(), [1, 0, 2]);
+        (0..=2).for_each(|slot| local.park(slot));
+        local.unpark(0);
+        local.lets_one_go_first(0);
+        assert_eq!(local.queue()[0], 0, "nobody else is to run");
+    }
+
+    #[test]
     fn a_sleeper_comes_back_with_a_slice_of_credit_and_no_more() {
         let mut local = Fair::new(2, 20 * MS);
         local.arrive(0);

@@ -149,7 +149,7 @@ pub(super) mod tests {
             costs: Costs { latency_ns: 5 * US, overhead_ns: 20 * US, switch_ns: 60 * US, idle_switch_ns: 150 * US },
             faults: Faults { loss: 0.01, resend_ns: 30 * MS, skew_ns: 0 },
             tick_ns: 4 * MS,
-            uneven: Uneven::default(),
+            uneven: Uneven { kernel_thread_ns: 10 * MS, ..Uneven::default() },
             messages: Messages::default(),
             aligned: false,
             warmup_ns: 0,
