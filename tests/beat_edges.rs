@@ -2,7 +2,7 @@
 //! Claim: what nodes have to compute alike to agree on turns (`policies/beat.h`) is exact, at the edges too.
 
 use cosched_rules::intf::{
-    BEAT_AHEAD_TURNS, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS, BEAT_RANK_MAX, BEAT_SIZES, BEAT_STEPS,
+    BEAT_AHEAD_TURNS, BEAT_BLOCK_SHIFT, BEAT_LEAK, BEAT_ONE, BEAT_PERIOD_TURNS, BEAT_RANK_MAX, BEAT_SIZES, BEAT_STEPS,
     cosched_beat_clock as Clock, cosched_beat_job as Job, cosched_beat_news as News,
 };
 use cosched_rules::native::*;
@@ -149,6 +149,15 @@ fn a_job_wins_what_it_draws_unless_it_is_astray_or_comes_too_late() {
         beat_settle(&mut job, turn);
         assert_eq!(beat_wins(&job, turn, won), wins, "{turn}, {won}");
         assert!(!beat_wins(&Job { astray: 1, ..job }, turn, won));
+    }
+}
+
+#[test]
+fn a_job_that_is_due_less_than_one_turn_of_a_block_draws_none() {
+    let one = (1 << (32 - BEAT_BLOCK_SHIFT)) - 1;
+    for (theta, draws) in [(0, 0), (one - 1, 0), (one, 100), (one + one / 4, 125), (2 * one, 200)] {
+        let drawn = (0..100 << BEAT_BLOCK_SHIFT).filter(|&turn| beat_draws(7, turn, theta)).count();
+        assert!(drawn.abs_diff(draws) <= if draws > 0 { 15 } else { 0 }, "{theta}: {drawn}, not {draws}");
     }
 }
 
