@@ -256,8 +256,8 @@ static inline u64 beat_fraction(u64 name, u64 block)
 
 /*
  * How often the job called @name, whose chance is @theta, is drawn in @block: rounded so that the mean is exact. A job
- * that is due less than one turn of a block draws none. It is mostly one that sleeps, such as the scheduler's own
- * loader, and would take turns from others that it does not use.
+ * that is due less than one turn of a block draws none. Such a job mostly sleeps, as the scheduler's own loader does.
+ * It would win turns that it does not use.
  */
 static inline u32 beat_draws_in(u64 name, u64 block, u32 theta)
 {

@@ -470,7 +470,9 @@ proptest! {
     }
 
     #[test]
-    fn a_share_that_goes_to_and_fro_makes_no_longer_wait(name: u64, first in 0..u64::MAX / 2, theta in BEAT_ONE / 64..=BEAT_ONE / 2) {
+    fn a_share_that_goes_to_and_fro_makes_no_longer_wait(
+        name: u64, first in 0..u64::MAX / 2, theta in BEAT_ONE / 64..=BEAT_ONE / 2,
+    ) {
         // By as much as makes one draw in a block.
         let (other, counts) = (theta - BEAT_ONE / BLOCK as u32, ((u64::from(theta) + 1) * BLOCK) >> 32);
         let mut job = beat_job(name, 1, first / PERIOD_TURNS - 2);
@@ -478,7 +480,8 @@ proptest! {
         for turn in first..first + 8 * BLOCK {
             beat_renew(&mut job, if (turn / PERIOD_TURNS).is_multiple_of(2) { theta } else { other }, turn);
             idle = if beat_wins(&job, turn, false) { 0 } else { idle + 1 };
-            prop_assert!(counts < 3 || idle * (counts - 2) < BLOCK, "no win in {} turns, and {} in a block", idle, counts);
+            let is_in_time = counts < 3 || idle * (counts - 2) < BLOCK;
+            prop_assert!(is_in_time, "no win in {} turns, and {} in a block", idle, counts);
         }
     }
 

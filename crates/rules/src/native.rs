@@ -13,8 +13,8 @@ use crate::intf::{cosched_wait_history as History, cosched_window as Window};
 pub use beat::{
     NEW_BEAT_CLOCK, NEW_BEAT_HOLD, NO_NEWS, beat_charge, beat_clock_hear, beat_clock_ns, beat_clock_turn, beat_draws,
     beat_first, beat_follows, beat_gather, beat_hear, beat_hear_nothing, beat_is_before, beat_is_silent, beat_job,
-    beat_may_demand, beat_may_lead, beat_period, beat_renew, beat_settle, beat_size, beat_sketch, beat_sketch_merge,
-    beat_tell, beat_theta, beat_weight, beat_wins,
+    beat_may_demand, beat_may_lead, beat_renew, beat_settle, beat_size, beat_sketch, beat_sketch_merge, beat_tell,
+    beat_theta, beat_weight, beat_wins,
 };
 pub use fair::{
     NEW_LOAN, NEW_ORDER, NEW_PLACE, NEW_PRESENCE, NEW_SHARE_CLOCK, account_advance, account_awaited, account_describe,

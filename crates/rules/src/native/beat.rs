@@ -63,12 +63,6 @@ pub fn beat_is_before(a: &Job, b: &Job) -> bool {
     unsafe { intf::beat_is_before(a, b) != 0 }
 }
 
-/// The number of the period in which it is `tai_ns`.
-pub fn beat_period(policy: &Policy, tai_ns: u64) -> u64 {
-    // SAFETY: a pure function that reads its first argument.
-    unsafe { intf::beat_period(policy, tai_ns) }
-}
-
 /// The job `name` as it comes to a node in `period`.
 pub fn beat_job(name: u64, node: u64, period: u64) -> Job {
     // What an earlier job has left there.
