@@ -31,6 +31,7 @@ struct cpu_ctx {
 	u32 cut;		/* there is such a task, and no task of a user has run since */
 	u32 front;		/* the first task in the queue may go ahead of boosts (dispatch.bpf.h) */
 	u64 curr_id;		/* its task_id; 0: idle, or not ours */
+	u64 stopped_at;		/* up to when the last task of ours was charged, on the clock of its run queue */
 	u64 arrived;		/* where a message for it arrived last (sockets.bpf.h) */
 	u32 messages;		/* that arrived for it: no exact count, but it changes when there is one */
 	u32 curr_kthread;

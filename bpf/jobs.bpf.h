@@ -65,9 +65,29 @@ static struct cosched_job_stats *job_stats_of(struct task_struct *p)
 	return bpf_map_lookup_elem(&jobs, &job);
 }
 
+/*
+ * The sum of weights for the share clock of @cpu. The clock stands still while no task of ours runs there: what a
+ * real-time task has is nobody's share. Else all would be behind their shares, and each could have a boost, or a turn
+ * of beat, for what is its due in no order.
+ */
+static u64 share_weight(const struct cpu_ctx *cctx, s32 cpu)
+{
+	return cctx->curr_id ? root_weight(cpu) : 0;
+}
+
 /* Call before the sum of weights on @cpu changes. */
 static void advance_share_clock(struct cpu_ctx *cctx, s32 cpu, u64 now)
 {
+	account_advance(&cctx->shares, share_weight(cctx, cpu), now);
+}
+
+/*
+ * @p begins to run on @cpu, after another task or another class. What the kernel did to choose @p is charged to it, and
+ * is a part of what all had.
+ */
+static void resume_share_clock(const struct task_struct *p, struct cpu_ctx *cctx, s32 cpu, u64 now)
+{
+	account_skip(&cctx->shares, p->se.exec_start - cctx->stopped_at, now);
 	account_advance(&cctx->shares, root_weight(cpu), now);
 }
 
@@ -90,7 +110,7 @@ static u64 due_share(const struct task_ctx *tctx, u64 now)
 
 	if (!cctx)
 		return 0;
-	return account_share(account_clock(&cctx->shares, root_weight(tctx->order_cpu), now) - tctx->share_seen,
+	return account_share(account_clock(&cctx->shares, share_weight(cctx, tctx->order_cpu), now) - tctx->share_seen,
 			     tctx->effective);
 }
 

@@ -201,6 +201,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	if (tctx->awaits || tctx->queue == QUEUE_PARKED)
 		cosched_spin_learn(current_policy(), &tctx->wait_history, passed_ns(tctx->wait_since));
 	moved = tctx->order_cpu != cpu;
+	resume_share_clock(p, cctx, cpu, now);
 	become_runnable(p, tctx, cctx, cpu);
 	come_no_more(tctx, cctx);
 	tctx->cpu = cpu;
@@ -289,6 +290,7 @@ void BPF_STRUCT_OPS(cosched_stopping, struct task_struct *p, bool runnable)
 	note_cut(cctx, runnable, now);
 	/* In all its runs since it woke it has one moment, which no change of its properties ends. */
 	tctx->slept = (runnable || !p->__state) && is_in_moment(cctx) && !fair_has_had_time(tctx->slice_used_ns);
+	cctx->stopped_at = p->se.exec_start;
 	cctx->curr_id = 0;
 	cctx->curr_slot = 0;
 	cctx->curr_effective = 0;

@@ -37,7 +37,10 @@ struct cosched_loan {
 	u32 reserved;
 };
 
-/* What @clock shows at @now_ns, if the weights have summed up to @sum since it was last set. */
+/*
+ * What @clock shows at @now_ns, if the weights have summed up to @sum since it was last set. It stands still if @sum is
+ * 0: no task was runnable, or a task of another scheduling class ran.
+ */
 static inline u64 account_clock(const struct cosched_share_clock *clock, u64 sum, u64 now_ns)
 {
 	s64 passed_ns = now_ns - clock->at_ns;
@@ -50,6 +53,15 @@ static inline void account_advance(struct cosched_share_clock *clock, u64 sum, u
 {
 	clock->ns = account_clock(clock, sum, now_ns);
 	clock->at_ns = now_ns;
+}
+
+/* @ns of the time since @clock was last set, or all of it up to @now_ns, does not count. */
+static inline void account_skip(struct cosched_share_clock *clock, u64 ns, u64 now_ns)
+{
+	s64 passed_ns = now_ns - clock->at_ns;
+
+	if (passed_ns > 0)
+		clock->at_ns += ns < (u64)passed_ns ? ns : (u64)passed_ns;
 }
 
 /* What a task of @effective weight is due while the clock goes on by @ns. */

@@ -28,6 +28,19 @@ fn the_share_clock_goes_on_among_somebody_and_never_back() {
 }
 
 #[test]
+fn what_others_have_had_is_on_the_share_clock_of_nobody() {
+    for (skipped_ns, now_ns, expected) in [(0, 150, 100), (20, 150, 80), (50, 150, 50), (51, 150, 50), (20, 90, 50)] {
+        let mut clock = cosched_share_clock { ns: 50, at_ns: 100 };
+        rule::account_skip(&mut clock, skipped_ns, now_ns);
+        rule::account_advance(&mut clock, SUM, now_ns);
+        assert_eq!((clock.ns, clock.at_ns), (expected, now_ns), "{skipped_ns} ns skipped, at {now_ns}");
+    }
+    let mut clock = cosched_share_clock { ns: 50, at_ns: 100 };
+    rule::account_skip(&mut clock, u64::MAX, 150);
+    assert_eq!((clock.ns, clock.at_ns), (50, 150), "of a CPU where no task has run so far");
+}
+
+#[test]
 fn who_awaits_a_message_is_due_what_it_would_have_had_beside_the_others() {
     let effective = SUM << FAIR_WEIGHT_SHIFT;
     assert_eq!(rule::account_share(1000, effective), 1000);

@@ -18,9 +18,9 @@ pub use beat::{
 };
 pub use fair::{
     NEW_LOAN, NEW_ORDER, NEW_PLACE, NEW_PRESENCE, NEW_SHARE_CLOCK, account_advance, account_awaited, account_describe,
-    account_loan, account_share, account_urgent, fair_bound, fair_bound_credit, fair_charge, fair_credit, fair_enter,
-    fair_front, fair_has_had_time, fair_has_rest, fair_hold_presence, fair_is_due, fair_is_front, fair_lead,
-    fair_lead_above, fair_lead_ns, fair_leave, fair_load, fair_note_presence, fair_place, fair_portion,
+    account_loan, account_share, account_skip, account_urgent, fair_bound, fair_bound_credit, fair_charge, fair_credit,
+    fair_enter, fair_front, fair_has_had_time, fair_has_rest, fair_hold_presence, fair_is_due, fair_is_front,
+    fair_lead, fair_lead_above, fair_lead_ns, fair_leave, fair_load, fair_note_presence, fair_place, fair_portion,
     fair_portion_differs, fair_preempts, fair_reweigh, fair_room, fair_slice,
 };
 pub use limit::{

@@ -1,7 +1,8 @@
 #!/bin/bash
-# A real-time task that takes a CPU takes no more than that. The task that ran there goes to a CPU that idles, or to one
-# that is busy if none does. A kernel thread that ran there last runs where it is woken. A task that the real-time one
-# wakes runs nearly as soon as under EEVDF, ahead of the busy task that was interrupted.
+# A real-time task that takes a CPU takes no more than that, and it takes that from nobody's share. The task that ran
+# there goes to a CPU that idles, or to one that is busy if none does. A kernel thread that ran there last runs where it
+# is woken. A task that the real-time one wakes runs nearly as soon as under EEVDF, ahead of the busy task that was
+# interrupted.
 # Needs Linux 7.3: in 6.18 tasks that wait for a real-time one which never sleeps have nothing at all, this shell too
 . "$(dirname -- "$0")/../case.sh"
 
@@ -61,6 +62,26 @@ END
 echo "of five children of a real-time task the last to run did so after $latest ms"
 (( latest <= 50 )) || fail "a child of a real-time task waits for $latest ms beside one busy task"
 drop
+
+# A real-time task has half of CPU 0. A job that has the rest with another has had its fair share.
+in_group half taskset -c 0 python3 -IS - <<'END' &
+import os, time
+
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+while True:
+    end = time.thread_time() + 0.005
+    while time.thread_time() < end:
+        pass
+    time.sleep(0.005)
+END
+for job in one other; do hog in_group $job taskset -c 0; done
+sleep 4
+scx_cosched status --json | jq -r '.jobs[] | select(.job == "/one" or .job == "/other") | "\(.job) \(.fairness_ratio)"' \
+	>"$tmp/fairness"
+cat "$tmp/fairness"
+awk '$2 < 0.95 || $2 > 1.05 { off = 1 } END { exit off || NR != 2 }' "$tmp/fairness" ||
+	fail "what a real-time task takes counts as the share of others"
+end_groups half one other
 
 # CPU 1 has another task, which ends once the real-time one has taken CPU 0.
 hog taskset -c 0

@@ -175,6 +175,12 @@ pub fn account_advance(clock: &mut ShareClock, sum: u64, now_ns: u64) {
     unsafe { intf::account_advance(clock, sum, now_ns) }
 }
 
+/// `ns` of the time since `clock` was last set do not count, or all of it up to `now_ns`.
+pub fn account_skip(clock: &mut ShareClock, ns: u64, now_ns: u64) {
+    // SAFETY: changes its first argument.
+    unsafe { intf::account_skip(clock, ns, now_ns) }
+}
+
 /// What one of `effective` weight is due while the share clock goes on by `ns`, in ns.
 pub fn account_share(ns: u64, effective: u64) -> u64 {
     // SAFETY: a pure function of numbers.
