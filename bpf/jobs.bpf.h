@@ -67,8 +67,8 @@ static struct cosched_job_stats *job_stats_of(struct task_struct *p)
 
 /*
  * The sum of weights for the share clock of @cpu. The clock stands still while no task of ours runs there: what a
- * real-time task has is nobody's share. Else all would be behind their shares, and each could have a boost, or a turn
- * of beat, for what is its due in no order.
+ * real-time task has is nobody's share. Else all tasks would seem to be behind their shares, and each could go on with
+ * boosts, or with turns of beat, at the expense of others.
  */
 static u64 share_weight(const struct cpu_ctx *cctx, s32 cpu)
 {

@@ -55,7 +55,7 @@ static inline void account_advance(struct cosched_share_clock *clock, u64 sum, u
 	clock->at_ns = now_ns;
 }
 
-/* @ns of the time since @clock was last set, or all of it up to @now_ns, does not count. */
+/* Of the time since @clock was last set @ns do not count, or all of it up to @now_ns if that is less. */
 static inline void account_skip(struct cosched_share_clock *clock, u64 ns, u64 now_ns)
 {
 	s64 passed_ns = now_ns - clock->at_ns;

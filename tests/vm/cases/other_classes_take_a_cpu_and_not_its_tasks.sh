@@ -63,7 +63,7 @@ echo "of five children of a real-time task the last to run did so after $latest 
 (( latest <= 50 )) || fail "a child of a real-time task waits for $latest ms beside one busy task"
 drop
 
-# A real-time task has half of CPU 0. A job that has the rest with another has had its fair share.
+# A real-time task has half of CPU 0. Two jobs share the rest, and each has had its fair share.
 in_group half taskset -c 0 python3 -IS - <<'END' &
 import os, time
 

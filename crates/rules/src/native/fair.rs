@@ -175,7 +175,7 @@ pub fn account_advance(clock: &mut ShareClock, sum: u64, now_ns: u64) {
     unsafe { intf::account_advance(clock, sum, now_ns) }
 }
 
-/// `ns` of the time since `clock` was last set do not count, or all of it up to `now_ns`.
+/// Of the time since `clock` was last set `ns` do not count, or all of it up to `now_ns` if that is less.
 pub fn account_skip(clock: &mut ShareClock, ns: u64, now_ns: u64) {
     // SAFETY: changes its first argument.
     unsafe { intf::account_skip(clock, ns, now_ns) }
