@@ -156,7 +156,7 @@ static void account(struct task_struct *p, struct task_ctx *tctx, u64 cpu_ns, u6
 __noinline int become_runnable(struct task_struct *p __arg_trusted, struct task_ctx *tctx __arg_nonnull,
 			       struct cpu_ctx *cctx __arg_nonnull, s32 cpu)
 {
-	u64 now, credit_ns, share_ns;
+	u64 now, credit_ns, share_ns, awaited_ns, others;
 
 	if (is_in_order(tctx) && tctx->order_cpu == cpu)
 		return 0;
@@ -167,13 +167,15 @@ __noinline int become_runnable(struct task_struct *p __arg_trusted, struct task_
 	leave_order(tctx);
 	if (tctx->order_cpu != cpu)
 		return_limit(tctx);
-	if (tctx->awaits && tctx->order_cpu == cpu)
-		share_ns = account_awaited(cctx->shares.ns - tctx->share_seen, tctx->effective, root_weight(cpu));
-	if (share_ns)
-		account(p, tctx, 0, share_ns, false);
+	awaited_ns = tctx->awaits && tctx->order_cpu == cpu ? cctx->shares.ns - tctx->share_seen : 0;
+	others = root_weight(cpu);
 	tctx->awaits = 0;
 	tctx->share_seen = cctx->shares.ns;
 	enter_order(p, tctx, cctx, cpu, credit_ns);
+	if (awaited_ns)
+		share_ns = account_awaited(awaited_ns, tctx->effective, others, root_weight(cpu));
+	if (share_ns)
+		account(p, tctx, 0, share_ns, false);
 	return 0;
 }
 

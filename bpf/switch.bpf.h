@@ -145,7 +145,6 @@ static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
 	tctx->owes = 0;
 	tctx->woken = 0;
 	tctx->woken_sync = 0;
-	tctx->awaits = 0;
 	tctx->yields = 0;
 	cctx->noted = 0;
 	cctx->arrived = 0;
@@ -185,20 +184,21 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *cctx = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now(), key;
+	u32 phase, still_awaits;
 	bool moved, woken;
-	u32 phase;
 
 	if (!tctx || !cctx)
 		return;
 	count(COSCHED_COUNTER_context_switches);
 	spend_clock_skip(cpu);
 	phase = READ_ONCE(tctx->phase);
-	/* A task that runs already has had its properties changed: see leave_phase(). */
+	/* A task that runs already has had its properties changed: see leave_phase(). It may be about to sleep. */
 	cctx->curr_boosted = phase == PHASE_GRANTED || (phase == PHASE_RUNS && cctx->curr_boosted);
+	still_awaits = phase == PHASE_RUNS && tctx->awaits;
 	if (phase == PHASE_GRANTED)	/* perhaps while it waited with a slice of the fair order */
 		scx_bpf_task_set_slice(p, begin_slice(tctx, tctx->granted_ns));
 	trace_switch_in(p, tctx, cctx->curr_boosted);
-	if (tctx->awaits || tctx->queue == QUEUE_PARKED)
+	if ((tctx->awaits && !still_awaits) || tctx->queue == QUEUE_PARKED)
 		cosched_spin_learn(current_policy(), &tctx->wait_history, passed_ns(tctx->wait_since));
 	moved = tctx->order_cpu != cpu;
 	resume_share_clock(p, cctx, cpu, now);
@@ -221,6 +221,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 		advance_epoch(p, tctx, cctx, cpu);
 	woken = tctx->woken;
 	forget_wait(tctx, cctx);
+	tctx->awaits = still_awaits;
 	note_current(p, tctx, cctx, key, now);
 	note_turn(p, tctx, cctx, cpu);
 	set_phase(tctx, PHASE_RUNS);

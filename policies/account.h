@@ -71,14 +71,15 @@ static inline u64 account_share(u64 ns, u64 effective)
 }
 
 /*
- * The same while it was not runnable, since it awaited a message. The clock went on without its weight, among others
- * whose weights sum up to @sum. So @ns is scaled to what it would have been with its weight.
+ * The same while it was not runnable, since it awaited a message. The clock went on among others whose weights sum up
+ * to @others. With the task they sum up to @all, so @ns is scaled to what it would have been then. Where other tasks of
+ * its cgroup run, that is no more than before.
  */
-static inline u64 account_awaited(u64 ns, u64 effective, u64 sum)
+static inline u64 account_awaited(u64 ns, u64 effective, u64 others, u64 all)
 {
-	u64 all = sum + (effective >> FAIR_WEIGHT_SHIFT), whole = FAIR_WEIGHT_DEFAULT << FAIR_WEIGHT_SHIFT;
+	u64 whole = FAIR_WEIGHT_DEFAULT << FAIR_WEIGHT_SHIFT;
 	/* A sleep may be long: no product of it is to wrap. */
-	u64 scaled_ns = all ? ns / all * sum + ns % all * sum / all : 0;
+	u64 scaled_ns = all ? ns / all * others + ns % all * others / all : 0;
 
 	return scaled_ns / whole * effective + account_share(scaled_ns % whole, effective);
 }

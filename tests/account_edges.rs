@@ -45,17 +45,18 @@ fn who_awaits_a_message_is_due_what_it_would_have_had_beside_the_others() {
     let effective = SUM << FAIR_WEIGHT_SHIFT;
     assert_eq!(rule::account_share(1000, effective), 1000);
     assert_eq!(rule::account_share(1000, effective / 4), 250);
-    assert_eq!(rule::account_awaited(1000, effective, SUM), 500, "beside an equal");
-    assert_eq!(rule::account_awaited(1000, effective, 3 * SUM), 750);
-    assert_eq!(rule::account_awaited(1000, effective, 0), 0, "beside nobody the clock stands still");
-    assert_eq!(rule::account_awaited(1000, 0, 0), 0);
+    assert_eq!(rule::account_awaited(1000, effective, SUM, 2 * SUM), 500, "beside an equal");
+    assert_eq!(rule::account_awaited(1000, effective, 3 * SUM, 4 * SUM), 750);
+    assert_eq!(rule::account_awaited(1000, effective / 4, SUM, SUM), 250, "its cgroup was there without it");
+    assert_eq!(rule::account_awaited(1000, effective, 0, SUM), 0, "beside nobody the clock stands still");
+    assert_eq!(rule::account_awaited(1000, 0, 0, 0), 0);
 
     // Ten hours of sleep, of a task of the greatest weight, beside an equal one and beside a thousand.
     let (slept_ns, heaviest) = (36_000 * 1_000_000_000, 100 * SUM);
     for others in [heaviest, 1000 * heaviest] {
         let alone = u128::from(slept_ns) * u128::from(heaviest) / u128::from(SUM);
         let wanted = alone * u128::from(others) / u128::from(others + heaviest);
-        let got = u128::from(rule::account_awaited(slept_ns, heaviest << FAIR_WEIGHT_SHIFT, others));
+        let got = u128::from(rule::account_awaited(slept_ns, heaviest << FAIR_WEIGHT_SHIFT, others, others + heaviest));
         assert!(wanted.abs_diff(got) < wanted / 1_000_000, "{got} ns instead of {wanted}");
     }
 }

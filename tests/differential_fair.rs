@@ -100,7 +100,7 @@ impl differential::Row for Row {
             native::fair_has_rest(ns, now_ns).into(),
             native::fair_preempts(lead, sum, nr).into(),
             native::account_share(ns, effective),
-            native::account_awaited(ns, effective, sum),
+            native::account_awaited(ns, effective, sum, sum + u64::from(weight)),
             native::fair_portion(weight.into(), sum, self.presence.mean, effective),
             native::fair_portion_differs(sum, weight.into()).into(),
             native::fair_room(sum),

@@ -150,7 +150,7 @@ int fair_row(struct fair_row *context)
 	answers[5] = fair_has_rest(fair.ns, fair.now_ns);
 	answers[6] = fair_preempts(fair.lead, fair.sum, fair.nr);
 	answers[7] = account_share(fair.ns, fair.effective);
-	answers[8] = account_awaited(fair.ns, fair.effective, fair.sum);
+	answers[8] = account_awaited(fair.ns, fair.effective, fair.sum, fair.sum + fair.weight);
 	answers[13] = fair_has_had_time(fair.ns);
 	answers[14] = fair_is_due(fair.lead);
 	answers[15] = fair_front((u64)fair.lead << 2);

@@ -187,10 +187,10 @@ pub fn account_share(ns: u64, effective: u64) -> u64 {
     unsafe { intf::account_share(ns, effective) }
 }
 
-/// The same while it awaited a message, so that the clock went on without its weight, among others of `sum`.
-pub fn account_awaited(ns: u64, effective: u64, sum: u64) -> u64 {
+/// The same while it awaited a message, so that the clock went on among `others`, whose sum with it is `all`.
+pub fn account_awaited(ns: u64, effective: u64, others: u64, all: u64) -> u64 {
     // SAFETY: a pure function of numbers.
-    unsafe { intf::account_awaited(ns, effective, sum) }
+    unsafe { intf::account_awaited(ns, effective, others, all) }
 }
 
 /// A task has run for `ran_ns` because of a boost, or in the fair order.

@@ -96,14 +96,15 @@ impl Gate {
     /// `slot`, which slept, can go on; `waited`: for a message, so that its claim to a share has gone on.
     pub fn wakes(&mut self, slot: u32, waited: bool, now_ns: u64) {
         self.advance_shares(now_ns);
-        let (sum, policy, clock) = (self.fair.weight(), self.policy, self.shares.ns);
+        let (others, policy, clock) = (self.fair.weight(), self.policy, self.shares.ns);
+        self.fair.wake(slot, false);
+        let all = self.fair.weight();
         let task = self.task(slot);
-        let share_ns = native::account_awaited(clock - task.share_seen, EFFECTIVE, sum);
+        let share_ns = native::account_awaited(clock - task.share_seen, EFFECTIVE, others, all);
         if waited {
             native::window_add(&mut task.window, &policy, now_ns, 0, share_ns);
         }
         task.share_seen = clock;
-        self.fair.wake(slot, false);
     }
 
     /// `slot`, which ran and has been charged for it, sleeps or is gone.

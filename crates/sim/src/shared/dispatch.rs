@@ -122,13 +122,14 @@ impl Shared<'_> {
         let cpu = &mut self.cpus[on];
         Self::advance_shares(cpu, now_ns);
         let passed_ns = cpu.shares.ns - self.tasks[place].share_seen;
-        let share_ns = native::account_awaited(passed_ns, EFFECTIVE, cpu.node.local.weight());
+        let others = cpu.node.local.weight();
+        cpu.node.local.wake(slot, false);
+        let share_ns = native::account_awaited(passed_ns, EFFECTIVE, others, cpu.node.local.weight());
         self.notes(on, slot, now_ns, 0, share_ns);
         let (cpu, task) = (&mut self.cpus[on], &mut self.tasks[place]);
         (task.share_seen, task.wait, task.queued_ns) = (cpu.shares.ns, Wait::None, now_ns);
         task.slept = true;
         task.spends(Spends::Queue, now_ns);
-        cpu.node.local.wake(slot, false);
     }
 
     /// The CPU is free: somebody with a boost has it, the row whose turn it is, or the first in the fair order.
