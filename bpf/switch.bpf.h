@@ -137,14 +137,18 @@ static void spend_clock_skip(s32 cpu)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* @tctx runs on @cctx's CPU. What was noted while it waited is over, and so is what was noted of the task before it. */
-static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx)
+/*
+ * @tctx runs on @cctx's CPU. What was noted while it waited is over, and so is what was noted of the task before it.
+ * @awaits: it is about to sleep until a message comes.
+ */
+static void forget_wait(struct task_ctx *tctx, struct cpu_ctx *cctx, u32 awaits)
 {
 	tctx->queue = NR_QUEUES;
 	tctx->pending = 0;
 	tctx->owes = 0;
 	tctx->woken = 0;
 	tctx->woken_sync = 0;
+	tctx->awaits = awaits;
 	tctx->yields = 0;
 	cctx->noted = 0;
 	cctx->arrived = 0;
@@ -220,8 +224,7 @@ void BPF_STRUCT_OPS(cosched_running, struct task_struct *p)
 	if (!is_kthread(p))
 		advance_epoch(p, tctx, cctx, cpu);
 	woken = tctx->woken;
-	forget_wait(tctx, cctx);
-	tctx->awaits = still_awaits;
+	forget_wait(tctx, cctx, still_awaits);
 	note_current(p, tctx, cctx, key, now);
 	note_turn(p, tctx, cctx, cpu);
 	set_phase(tctx, PHASE_RUNS);

@@ -17,7 +17,11 @@ spent = [0] * rows
 
 def look():
     now = time.clock_gettime_ns(time.CLOCK_TAI)
-    return now, [int(open(f"/proc/{pid}/schedstat").read().split()[0]) for pid in pids]
+    had = [int(open(f"/proc/{pid}/schedstat").read().split()[0]) for pid in pids]
+    took_ms = (time.clock_gettime_ns(time.CLOCK_TAI) - now) / 1e6
+    if took_ms > 10:
+        print(f"a look took {took_ms:.0f} ms", file=sys.stderr)
+    return now, had
 
 def wait():
     time.sleep((quantum - time.clock_gettime_ns(time.CLOCK_TAI) % quantum) / 1e9)

@@ -1,9 +1,9 @@
 #!/bin/bash
-# While a task sleeps until a message comes, its fair share goes on growing, as if it were runnable (policies/account.h).
-# So a pair of processes that sleep for each message, each beside four busy tasks, is due a fifth of what they and the
-# busy tasks have. Otherwise F would be too high, and what a process waits for would count as a surplus. The jobs are in
-# cgroups within one. So the weight at the top does not change when one of the pair sleeps. With turns of 5 ms tasks are
-# often preempted while they spin before a sleep. The kernel then changes where they may run, and back.
+# While a task sleeps until a message comes, its fair share grows as if it were runnable (policies/account.h). So a pair
+# of processes that sleep for each message, each beside four busy tasks, is due a fifth of what they and the busy tasks
+# have. Otherwise F would be too high, and what a process waits for would count as a surplus. The jobs are in cgroups
+# within one. So the weight at the top does not change when one of the pair sleeps. With turns of 5 ms tasks are often
+# preempted while they spin before a sleep. The kernel then changes where they may run, and back.
 . "$(dirname -- "$0")/../case.sh"
 
 # figures: so far, in us of CPU time: what the pair was due, and what all jobs have had
