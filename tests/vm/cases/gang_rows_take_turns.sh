@@ -12,12 +12,19 @@ watch() {
 import sys, time
 quantum, rows, *pids = map(int, sys.argv[1:])
 quantum *= 1000000
+# Open before anything is timed: a path below /proc that the loader looks up at the same moment is waited for, and the
+# loader may have lost its turn meanwhile.
+files = [open(f"/proc/{pid}/schedstat") for pid in pids]
 used = [[0] * len(pids) for _ in range(rows)]
 spent = [0] * rows
 
+def had_by(file):
+    file.seek(0)
+    return int(file.read().split()[0])
+
 def look():
     now = time.clock_gettime_ns(time.CLOCK_TAI)
-    had = [int(open(f"/proc/{pid}/schedstat").read().split()[0]) for pid in pids]
+    had = [had_by(file) for file in files]
     took_ms = (time.clock_gettime_ns(time.CLOCK_TAI) - now) / 1e6
     if took_ms > 10:
         print(f"a look took {took_ms:.0f} ms", file=sys.stderr)
