@@ -29,7 +29,9 @@ fn the_share_clock_goes_on_among_somebody_and_never_back() {
 
 #[test]
 fn what_others_have_had_is_on_the_share_clock_of_nobody() {
-    for (skipped_ns, now_ns, expected) in [(0, 150, 100), (20, 150, 80), (50, 150, 50), (51, 150, 50), (20, 90, 50)] {
+    for (skipped_ns, now_ns, expected) in
+        [(0, 150, 100), (20, 150, 80), (50, 150, 50), (51, 150, 50), (20, 90, 50), (1, 101, 50)]
+    {
         let mut clock = cosched_share_clock { ns: 50, at_ns: 100 };
         rule::account_skip(&mut clock, skipped_ns, now_ns);
         rule::account_advance(&mut clock, SUM, now_ns);
