@@ -168,7 +168,7 @@ __noinline int become_runnable(struct task_struct *p __arg_trusted, struct task_
 	if (tctx->order_cpu != cpu)
 		return_limit(tctx);
 	awaited_ns = tctx->awaits && tctx->order_cpu == cpu ? cctx->shares.ns - tctx->share_seen : 0;
-	others = root_weight(cpu);
+	others = awaited_ns ? root_weight(cpu) : 0;
 	tctx->awaits = 0;
 	tctx->share_seen = cctx->shares.ns;
 	enter_order(p, tctx, cctx, cpu, credit_ns);

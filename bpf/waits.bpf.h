@@ -142,7 +142,8 @@ static bool spin_before_sleep(struct task_ctx *tctx, struct sock *sk)
 
 /*
  * @tctx, the current task, is about to sleep until a message comes: its claim to a share goes on (jobs.bpf.h). The
- * mark is taken back when it runs again.
+ * mark is taken back when it is runnable or runs again, but not when its properties change: the kernel does that as
+ * this hook ends, if the task was preempted in it.
  */
 static void sleep_begins(struct task_ctx *tctx)
 {

@@ -73,7 +73,7 @@ static inline u64 account_share(u64 ns, u64 effective)
 /*
  * The same while it was not runnable, since it awaited a message. The clock went on among others whose weights sum up
  * to @others. With the task they sum up to @all, so @ns is scaled to what it would have been then. Where other tasks of
- * its cgroup run, that is no more than before.
+ * its cgroup run, @all may be no more than @others.
  */
 static inline u64 account_awaited(u64 ns, u64 effective, u64 others, u64 all)
 {

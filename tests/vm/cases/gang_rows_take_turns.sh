@@ -12,8 +12,7 @@ watch() {
 import sys, time
 quantum, rows, *pids = map(int, sys.argv[1:])
 quantum *= 1000000
-# Open before anything is timed: a path below /proc that the loader looks up at the same moment is waited for, and the
-# loader may have lost its turn meanwhile.
+# Opened before anything is timed: to look a path up may take as long as another task does that looks up the same.
 files = [open(f"/proc/{pid}/schedstat") for pid in pids]
 used = [[0] * len(pids) for _ in range(rows)]
 spent = [0] * rows
