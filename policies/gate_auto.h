@@ -24,10 +24,10 @@
  * What was used and what was due up to then are what they were, and both go on from there. So there is no transient of
  * F beyond the band, and what the band inherits from the time before is forgotten in some 2 s.
  *
- * A task that is COSCHED_WINDOW_CREDIT slices ahead of the others in the fair order is not boosted either. This is the
- * equalizing rule with that for h. The order collects a lead with one wait for all of it, and the window may see no
- * lead. That is so where tasks of one group wait for messages in turns, since each has a claim of its own on the
- * group's share.
+ * A task is not boosted further ahead of the others in the fair order than COSCHED_AUTO_LEAD slices either. This is the
+ * equalizing rule with that for -h. The window forgets in 2 s what half of the band has gained, and the order does not.
+ * So a task that runs for long comes to this bound, and stays with it. Nor does the window see a lead where tasks of
+ * one group wait for messages in turns, since each has a claim of its own on the group's share.
  *
  * What it cannot do: hold back a task that the fair order itself gives more than its share. Nor does a task that does
  * not want to run as much reach the target.
@@ -39,7 +39,8 @@
 #include "policy.h"
 #include "window.h"
 
-#define COSCHED_AUTO_BAND_SHARE 40	/* 2.5%, half of what F may be off */
+#define COSCHED_AUTO_BAND_SHARE	40	/* 2.5%, half of what F may be off */
+#define COSCHED_AUTO_LEAD	2	/* slices ahead of the fair order at most */
 
 /* @permille / 1000 of @ns. */
 static inline u64 gate_auto_part(u64 ns, u32 permille)
@@ -70,19 +71,18 @@ static inline u64 gate_auto_lower(const struct cosched_policy *policy, const str
 	return due_ns > band_ns ? due_ns - band_ns : 0;
 }
 
-/* How far the receiver may go until the fair order is owed too much, in ns on the fair clock; 0 or less: it is. */
-static inline s64 gate_auto_lead_left(const struct cosched_policy *policy, const struct cosched_demand *demand)
+static inline s64 gate_auto_h(const struct cosched_policy *policy)
 {
-	u64 lead_ns = cosched_mul_u64_u32(policy->slice_ns, COSCHED_WINDOW_CREDIT);
+	u64 lead_ns = cosched_mul_u64_u32(policy->slice_ns, COSCHED_AUTO_LEAD);
 
-	return gate_equalizing_room(lead_ns < COSCHED_S64_MAX ? -(s64)lead_ns : -COSCHED_S64_MAX, demand);
+	return lead_ns < COSCHED_S64_MAX ? -(s64)lead_ns : -COSCHED_S64_MAX;
 }
 
 static inline u32 gate_auto_allows(const struct cosched_policy *policy, const struct cosched_demand *demand)
 {
 	u64 bound = demand->denied ? gate_auto_lower(policy, demand) : gate_auto_upper(policy, demand);
 
-	if (gate_auto_lead_left(policy, demand) <= 0)
+	if (!gate_equalizing_opens(gate_auto_h(policy), demand))
 		return COSCHED_REASON_not_behind;
 	return demand->cpu_ns < bound ? COSCHED_REASON_below_target : COSCHED_REASON_above_target;
 }
@@ -94,10 +94,11 @@ static inline u32 gate_auto_allows(const struct cosched_policy *policy, const st
 static inline u64 gate_auto_slice(const struct cosched_policy *policy, const struct cosched_demand *demand)
 {
 	u64 upper = gate_auto_upper(policy, demand);
+	u64 slice_ns = gate_equalizing_time(gate_auto_h(policy), policy, demand);
 
 	if (demand->cpu_ns >= upper)
 		return 0;
-	return upper - demand->cpu_ns < policy->slice_ns ? upper - demand->cpu_ns : policy->slice_ns;
+	return upper - demand->cpu_ns < slice_ns ? upper - demand->cpu_ns : slice_ns;
 }
 
 #endif

@@ -25,12 +25,12 @@
 
 #include "policy.h"
 
-/* h, but no lead that is never paid back: a CPU with very many tasks forgives what would take too long to pay back. */
-static inline s64 gate_equalizing_h(const struct cosched_policy *policy, const struct cosched_demand *demand)
+/* @h_ns, but no lead that is never paid back: a CPU with very many tasks forgives what would take too long to repay. */
+static inline s64 gate_equalizing_h(s64 h_ns, const struct cosched_demand *demand)
 {
 	s64 least_ns = demand->max_lead_ns <= COSCHED_S64_MAX ? -(s64)demand->max_lead_ns : COSCHED_S64_MIN;
 
-	return policy->h_ns > least_ns ? policy->h_ns : least_ns;
+	return h_ns > least_ns ? h_ns : least_ns;
 }
 
 /* How far the receiver may go until the gate closes at @h_ns, in ns on the fair clock; 0 or less: it is closed. */
@@ -39,27 +39,40 @@ static inline s64 gate_equalizing_room(s64 h_ns, const struct cosched_demand *de
 	return cosched_sub_s64(demand->running_ran_ns, cosched_add_s64(demand->receiver_ran_ns, h_ns));
 }
 
-static inline u32 gate_equalizing_allows(const struct cosched_policy *policy,
-					 const struct cosched_demand *demand)
+static inline int gate_equalizing_opens(s64 h_ns, const struct cosched_demand *demand)
 {
-	s64 h_ns = gate_equalizing_h(policy, demand);
-
+	h_ns = gate_equalizing_h(h_ns, demand);
 	if (h_ns < 0 && demand->denied)
 		h_ns /= 2;
-	return gate_equalizing_room(h_ns, demand) > 0 ? COSCHED_REASON_lags : COSCHED_REASON_not_behind;
+	return gate_equalizing_room(h_ns, demand) > 0;
 }
 
-/* On a CPU where the task's weight is not the average, CPU time and time on the fair clock differ. */
-static inline u64 gate_equalizing_slice(const struct cosched_policy *policy,
-					const struct cosched_demand *demand)
+/*
+ * How long the receiver may run until the gate closes at @h_ns, up to a slice. On a CPU where the task's weight is not
+ * the average, CPU time and time on the fair clock differ.
+ */
+static inline u64 gate_equalizing_time(s64 h_ns, const struct cosched_policy *policy,
+				       const struct cosched_demand *demand)
 {
-	s64 room_ns = gate_equalizing_room(gate_equalizing_h(policy, demand), demand);
+	s64 room_ns = gate_equalizing_room(gate_equalizing_h(h_ns, demand), demand);
 	u64 slice_ns;
 
 	if (room_ns <= 0)
 		return 0;
 	slice_ns = cosched_mul_u64_u32(room_ns, demand->scale) >> COSCHED_SCALE_SHIFT;
 	return slice_ns < policy->slice_ns ? slice_ns : policy->slice_ns;
+}
+
+static inline u32 gate_equalizing_allows(const struct cosched_policy *policy,
+					 const struct cosched_demand *demand)
+{
+	return gate_equalizing_opens(policy->h_ns, demand) ? COSCHED_REASON_lags : COSCHED_REASON_not_behind;
+}
+
+static inline u64 gate_equalizing_slice(const struct cosched_policy *policy,
+					const struct cosched_demand *demand)
+{
+	return gate_equalizing_time(policy->h_ns, policy, demand);
 }
 
 #endif

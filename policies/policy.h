@@ -89,7 +89,7 @@ enum cosched_choice {
 	X(new_epoch,     1, "the gate would allow it, and the message is of a later epoch than the node")	\
 	X(below_target,  1, "the receiver's fairness ratio is below its target")		\
 	X(no_demand,     0, "the policy takes no arrival as a demand")				\
-	X(not_behind,    0, "the receiver is too far ahead in the fair order (h, or four slices under auto)")	\
+	X(not_behind,    0, "the receiver is too far ahead in the fair order (h, or two slices under auto)")	\
 	X(too_soon,      0, "too soon after the receiver's last boost")				\
 	X(old_epoch,     0, "the message is of no later epoch than the node")			\
 	X(above_target,  0, "the receiver's fairness ratio is above its target")		\

@@ -4,7 +4,7 @@
 //!
 //! The gate is asked by a small model of one CPU: common/one_cpu.rs.
 
-use cosched_rules::intf::{COSCHED_WINDOW_CREDIT, COSCHED_WINDOW_STEP_NS, COSCHED_WINDOW_STEPS};
+use cosched_rules::intf::{COSCHED_SCALE_SHIFT, COSCHED_WINDOW_CREDIT, COSCHED_WINDOW_STEP_NS, COSCHED_WINDOW_STEPS};
 use cosched_rules::native;
 use one_cpu::{Cpu, State};
 use proptest::prelude::*;
@@ -71,13 +71,22 @@ fn the_gate_closes_at_the_upper_end_of_the_band_and_opens_at_the_lower() {
 }
 
 #[test]
-fn the_gate_closes_four_slices_ahead_of_the_others_whatever_the_share() {
-    for (receiver, others, expected) in
-        [(79, 0, "below_target"), (80, 0, "not_behind"), (179, 100, "below_target"), (180, 100, "not_behind")]
-    {
+fn the_gate_closes_two_slices_ahead_of_the_others_and_opens_again_at_one_whatever_the_share() {
+    for (receiver, others, denied, expected, granted) in [
+        (19, 0, 0, "below_target", 20),
+        (39, 0, 0, "below_target", 1),
+        (40, 0, 0, "not_behind", 0),
+        (139, 100, 0, "below_target", 1),
+        (140, 100, 0, "not_behind", 0),
+        (19, 0, 1, "below_target", 20),
+        (20, 0, 1, "not_behind", 20),
+        (119, 100, 1, "below_target", 20),
+        (120, 100, 1, "not_behind", 20),
+    ] {
         let (receiver_ran_ns, running_ran_ns) = (receiver * MS as i64, others * MS as i64);
-        let demand = cosched_demand { receiver_ran_ns, running_ran_ns, ..demand(0, 200) };
-        assert_eq!(reason(&policy(1000), &demand), expected, "{receiver} against {others}");
+        let demand = cosched_demand { receiver_ran_ns, running_ran_ns, denied, ..demand(0, 200) };
+        assert_eq!(reason(&policy(1000), &demand), expected, "{receiver} against {others}, {denied}");
+        assert_eq!(native::slice(&policy(1000), &demand), granted * MS, "{receiver} against {others}, {denied}");
     }
 }
 
@@ -290,9 +299,13 @@ proptest! {
         let upper_ns = bound_by_definition(&policy, &demand, 1);
         let bound_ns = if demand.denied != 0 { bound_by_definition(&policy, &demand, -1) } else { upper_ns };
         let lead_ns = i128::from(demand.receiver_ran_ns) - i128::from(demand.running_ran_ns);
-        let led_ns = i128::from(policy.slice_ns) * i128::from(COSCHED_WINDOW_CREDIT);
-        prop_assert_eq!(grants(&policy, &demand), lead_ns < led_ns && demand.cpu_ns < bound_ns);
-        prop_assert_eq!(native::slice(&policy, &demand), upper_ns.saturating_sub(demand.cpu_ns).min(policy.slice_ns));
+        let most_ns = (i128::from(policy.slice_ns) * 2).min(i128::from(demand.max_lead_ns));
+        let opens_ns = if demand.denied != 0 { most_ns / 2 } else { most_ns };
+        prop_assert_eq!(grants(&policy, &demand), lead_ns < opens_ns && demand.cpu_ns < bound_ns);
+        let room_ns = (most_ns - lead_ns).max(0) * i128::from(demand.scale);
+        let room_ns = (room_ns.min(i128::from(u64::MAX)) >> COSCHED_SCALE_SHIFT) as u64;
+        let left_ns = upper_ns.saturating_sub(demand.cpu_ns);
+        prop_assert_eq!(native::slice(&policy, &demand), left_ns.min(room_ns).min(policy.slice_ns));
     }
 
     #[test]
