@@ -49,7 +49,7 @@
 static u64 boost_slice(const struct task_ctx *tctx, const struct cosched_policy *policy,
 		       const struct cosched_demand *demand)
 {
-	u64 slice_ns = is_beat() ? beat_rest_ns() : cosched_gate_slice(policy, demand);
+	u64 slice_ns = forget_ways(is_beat() ? beat_rest_ns() : cosched_gate_slice(policy, demand));
 	u64 rest_ns = tctx->message_slice_ns;
 	u64 waited_ns = tctx->arrival_ns ? demand->now_ns - tctx->arrival_ns : 0;
 
@@ -99,7 +99,7 @@ __noinline bool ask(struct task_struct *p __arg_trusted, struct task_ctx *tctx _
 	u32 reason;
 
 	describe_demand(&demand, tctx, cctx, lead, due_ns);
-	reason = cosched_gate_decide(policy, &demand);
+	reason = forget_ways(cosched_gate_decide(policy, &demand));
 	if (cosched_reason_grants(reason) && is_beat() && !beat_may_demand(tctx->beat_ahead_ns - due_ns))
 		reason = COSCHED_REASON_not_behind;
 	if (cosched_reason_grants(reason) && cctx->loan.starving)

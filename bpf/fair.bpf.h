@@ -96,9 +96,9 @@ static s64 lead_in_group(const struct task_ctx *tctx)
 /* Puts @tctx into the order of its group on @cpu. It keeps its debt, and of its credit no more than @credit_ns. */
 static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, s32 cpu, u64 credit_ns)
 {
-	u32 weight = task_weight(p), key = tctx->group;
+	u32 weight = forget_ways(task_weight(p)), key = tctx->group;
 	struct group *g = bpf_map_lookup_elem(&groups, &key);
-	u64 cgroup = g ? READ_ONCE(g->cgroup) : 0;
+	u64 cgroup = forget_ways(g ? READ_ONCE(g->cgroup) : 0);
 	struct group_on *on;
 	u64 slice_ns = current_policy()->slice_ns;
 	s64 lead = forget_ways(is_urgent(p, cctx) ? 0 : lead_in_group(tctx));
@@ -119,7 +119,7 @@ static void enter_order(struct task_struct *p, struct task_ctx *tctx, struct cpu
 	tctx->order_cpu = cpu;
 	bpf_spin_lock(&on->lock);
 	note_presence(on, key, now);
-	tctx->place.vtime = fair_place(&on->order, lead, lag, weight, own_credit_ns, slice_ns);
+	tctx->place.vtime = forget_ways(fair_place(&on->order, lead, lag, weight, own_credit_ns, slice_ns));
 	fair_enter(&on->order, &tctx->place, weight);
 	bpf_spin_unlock(&on->lock);
 	settle_groups(key, cpu, credit_ns, slice_ns, tctx->held);

@@ -161,13 +161,13 @@ __noinline int become_runnable(struct task_struct *p __arg_trusted, struct task_
 	if (is_in_order(tctx) && tctx->order_cpu == cpu)
 		return 0;
 	now = scx_bpf_now();
-	credit_ns = tctx->weight ? fair_credit(current_policy(), cctx->newcomers, tctx->awaits) : 0;
+	credit_ns = forget_ways(tctx->weight ? fair_credit(current_policy(), cctx->newcomers, tctx->awaits) : 0);
 	advance_share_clock(cctx, cpu, now);
 	share_ns = due_share(tctx, now);
 	leave_order(tctx);
 	if (tctx->order_cpu != cpu)
 		return_limit(tctx);
-	awaited_ns = tctx->awaits && tctx->order_cpu == cpu ? cctx->shares.ns - tctx->share_seen : 0;
+	awaited_ns = forget_ways(tctx->awaits && tctx->order_cpu == cpu ? cctx->shares.ns - tctx->share_seen : 0);
 	others = awaited_ns ? root_weight(cpu) : 0;
 	tctx->awaits = 0;
 	tctx->share_seen = cctx->shares.ns;

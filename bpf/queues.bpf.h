@@ -80,7 +80,8 @@ struct head {
 	u64 key;
 };
 
-static void first_of(struct cpu_ctx *cctx, s32 cpu, struct head *first)
+/* Finds the first in the order of @cpu. A global function: it is verified once. */
+__noinline int first_of(struct cpu_ctx *cctx __arg_nonnull, s32 cpu, struct head *first __arg_nonnull)
 {
 	u32 queue;
 
@@ -98,6 +99,7 @@ static void first_of(struct cpu_ctx *cctx, s32 cpu, struct head *first)
 		first->queue = queue;
 		first->key = p->scx.dsq_vtime;
 	}
+	return 0;
 }
 
 /* Does anything wait on @cpu for its turn? */

@@ -80,8 +80,8 @@ longest=100
 start --policy sb --recheck-ms 1000
 for wait in spin-block spin-yield; do
 	# A task that yields has its turn after each of the hog's slices of 20 ms, and is found out at a tick or two of
-	# 4 ms: it had 33 to 36% in twenty windows of 16 s. In ten boots one that spins to block had 1 to 3%, and 1 to 9%
-	# as recv0, which is outside of its calls half of the time and so is found out later.
+	# 4 ms: it had 33 to 36% in twenty windows of 16 s. In ten boots one that spins to block had 0 to 3%. As recv0,
+	# which is outside of its calls half of the time and so is found out later, it had 1 to 9%.
 	kinds=(udp4/poll0 tcp6/poll0)
 	if [[ $wait == spin-block ]]; then seconds=4 most=10 kinds+=(stream/select0 tcp4/recv0); else seconds=16 most=45; fi
 	declare -A later=([tcp4/recv0]=25)
