@@ -20,6 +20,7 @@
 enum {
 	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* on average: else the same CPU would come first for ever */
 	BALANCE_QUEUES		= 4,	/* that one look goes through: tasks that may not move take time too */
+	BALANCE_RETRIES		= 8,	/* at as many ticks: two slices */
 };
 
 static bool share_cache(s32 cpu, s32 other)
@@ -91,6 +92,7 @@ struct move_plan {
 	s32 from, to;
 	u64 load_from, load_to;
 	u32 parts;		/* of the weight of the task, by which the loads have to differ; 0: they need not */
+	u32 rests;		/* a task was found that is to move, and has just done so */
 };
 
 /* Do the loads differ by so much that a task of @effective weight is to move? */
@@ -186,6 +188,10 @@ __noinline int choose_from(u64 queue, struct move_plan *move __arg_nonnull)
 		apart = cosched_left_apart(move->load_to, move->load_from, tctx->effective >> FAIR_WEIGHT_SHIFT);
 		if (apart >= least || (move->parts && !is_to_move(tctx->order_group, tctx->weight, move)))
 			continue;
+		if (move->parts && !cosched_has_rested(now - tctx->pulled_at)) {
+			move->rests = true;
+			continue;
+		}
 		least = apart;
 		chosen = p->pid;
 	}
@@ -210,6 +216,8 @@ __noinline int take_pid(u64 queue, struct move_plan *move __arg_nonnull, int pid
 			taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0);
 		break;
 	}
+	if (taken && tctx && move->parts)
+		tctx->pulled_at = scx_bpf_now();
 	bpf_task_release(p);
 	return taken;
 }
@@ -233,7 +241,10 @@ __noinline int take_from(u64 queue, struct move_plan *move __arg_nonnull)
 	return 0;
 }
 
-/* @cpu takes a task from a busier CPU, if there is one. A global function: see sum_presence() (groups.bpf.h). */
+/*
+ * @cpu takes a task from a busier CPU, if there is one. Less than 0: the one that was found has just moved. A global
+ * function: see sum_presence() (groups.bpf.h).
+ */
 __noinline int take_from_busier(s32 cpu)
 {
 	u64 now = scx_bpf_now();
@@ -257,9 +268,9 @@ __noinline int take_from_busier(s32 cpu)
 			return true;
 		}
 		if (++queues >= BALANCE_QUEUES)
-			return false;
+			break;
 	}
-	return false;
+	return -(s32)move.rests;
 }
 
 /*
@@ -288,13 +299,23 @@ static void look_for_busier(struct cpu_ctx *cctx, u64 now)
 	cctx->balance_at = now + BALANCE_INTERVAL_NS / 2 + bpf_get_prandom_u32() % BALANCE_INTERVAL_NS;
 }
 
-/* @cpu may take a task from a busier CPU. */
+/*
+ * @cpu may take a task from a busier CPU. If the one that waits there has just moved, this looks again soon: another
+ * one waits when that runs.
+ */
 static bool pull(struct cpu_ctx *cctx, s32 cpu)
 {
+	int taken;
+
 	if (!cctx->looks)
 		return false;
 	cctx->looks = 0;
-	return take_from_busier(cpu);
+	taken = take_from_busier(cpu);
+	if (taken < 0 && ++cctx->retries < BALANCE_RETRIES)
+		cctx->balance_at = 0;
+	else
+		cctx->retries = 0;
+	return taken > 0;
 }
 
 /*

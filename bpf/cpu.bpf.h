@@ -70,6 +70,7 @@ struct cpu_ctx {
 	/* Balance (balance.bpf.h). */
 	u64 balance_at;		/* when this CPU is to look for a busier one next */
 	u32 looks;		/* it is to do so now */
+	u32 retries;		/* how often it has found what had just moved */
 	u64 shed_at;		/* when a task that woke here last looked for a less busy CPU */
 
 	/* Tasks that wait without sleeping (park.bpf.h, pulse.bpf.h). */

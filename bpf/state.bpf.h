@@ -165,6 +165,7 @@ struct task_ctx {
 	u32 queue;		/* enum queue: that it waits in; NR_QUEUES: it has run since */
 	u64 shed_at;		/* when it woke and looked for a less busy CPU last */
 	u64 shed_ran_ns;	/* sum_exec_runtime then */
+	u64 pulled_at;		/* when a busy CPU took it from a busier one last */
 	u32 policy_seen;	/* policy_now when its debts were last forgiven */
 	u64 beat_period;	/* in which its share was last noted (beat.bpf.h) */
 	s64 beat_ahead_ns;	/* of its share, see beat_charge() */

@@ -7,9 +7,9 @@
  *
  * A busy CPU compares how much room there has been on each CPU of late (fair_room()). That is a mean over time, since
  * tasks that wait for messages come and go. The load of a CPU is the weight that leaves so much room. A task moves if
- * the loads differ by its own weight. So tasks change sides again and again, and in the long run all have the same. Of
- * several tasks that may move, the task that evens out most does. Otherwise a heavy task would change sides for ever,
- * and the light tasks would never follow.
+ * the loads differ by its own weight. So tasks change sides again and again, each in its turn, and all have the same.
+ * Of several tasks that may move, the task that evens out most does. Otherwise a heavy task would change sides for
+ * ever, and the light tasks would never follow.
  *
  * A task that sleeps often is seldom found waiting. It looks for a less busy CPU itself, now and then when it wakes.
  * The smaller the part of the time in which it runs, the less of a difference it makes. So a smaller difference of the
@@ -26,6 +26,7 @@
 #define COSCHED_WAITS_PARTS	48	/* for a task that waits: the mean with one task more is that close soon */
 #define COSCHED_WAKES_PARTS	16	/* the most for a task that wakes */
 #define COSCHED_LEAST_PARTS	4	/* the least: what runs for less makes no difference that is worth a move */
+#define COSCHED_REST_NS		300000000ULL	/* for which a task that has moved stays */
 #define COSCHED_SHARE_SHIFT	20	/* shares are in 1 / 2^20 of a CPU */
 
 /*
@@ -65,6 +66,16 @@ static inline u64 cosched_left_apart(u64 here, u64 there, u32 weight)
 static inline int cosched_move_pays(u64 share_here, u64 share_there)
 {
 	return share_here >= share_there - share_there / 16;
+}
+
+/*
+ * May a task that waits move again, so long since it moved last? Which one waits when a CPU looks is chance. Of three
+ * tasks on two CPUs, the one that has just come would be as likely to go as the one that was there before, and to have
+ * a CPU to itself once more.
+ */
+static inline int cosched_has_rested(u64 since_ns)
+{
+	return since_ns >= COSCHED_REST_NS;
 }
 
 #endif

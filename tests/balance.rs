@@ -4,6 +4,12 @@
 use cosched_rules::intf::{COSCHED_WAITS_PARTS, FAIR_MEAN_SHIFT, FAIR_WEIGHT_DEFAULT};
 use cosched_rules::native::{self, NEW_PRESENCE, move_pays};
 use proptest::prelude::*;
+use random::Random;
+
+#[path = "common/random.rs"]
+mod random;
+#[path = "common/rules.rs"]
+mod rules;
 
 /// A task of nice level 0.
 const TASK: u32 = FAIR_WEIGHT_DEFAULT;
@@ -143,6 +149,47 @@ fn a_task_moves_if_it_loses_no_more_than_a_sixteenth_of_its_share() {
     ] {
         assert_eq!(move_pays(here, there), pays, "{here} for {there}");
     }
+}
+
+/// What each of three tasks on two CPUs has had of a CPU after a minute, in ms. The CPU with one of them looks each 50 to
+/// 150 ms. It takes the one that waits on the other, by `may_move` of the ns since that one moved, or looks again at a
+/// tick. Those two have slices of 20 ms in turn. The means of the loads follow a move in 100 ms.
+fn three_on_two_cpus(seed: u64, may_move: impl Fn(u64) -> bool) -> [u64; 3] {
+    let mut random = Random::new(seed);
+    let (mut alone, mut had, mut moved) = (0, [0; 3], [0; 3]);
+    let (mut now, mut last_move, mut passed) = (1_000, 1_000, 100);
+    while now < 61_000 {
+        for (task, had) in had.iter_mut().enumerate() {
+            *had += if task == alone { 2 * passed } else { passed };
+        }
+        now += passed;
+        passed = 50 + random.below(101);
+        let waits = (alone + 1 + (now / 20 % 2) as usize) % 3;
+        if now - last_move < 100 {
+            continue;
+        }
+        if may_move((now - moved[waits]) * 1_000_000) {
+            (moved[waits], last_move) = (now, now);
+            alone = 3 - alone - waits;
+        } else {
+            passed = 4 + random.below(5);
+        }
+    }
+    had.map(|twice| twice / 2)
+}
+
+#[test]
+fn what_has_just_moved_stays_and_three_tasks_on_two_cpus_have_the_same_sooner() {
+    let apart = |may_move: fn(u64) -> bool| {
+        let of_seed = |seed| {
+            let had = three_on_two_cpus(seed, may_move);
+            had.iter().max().unwrap() - had.iter().min().unwrap()
+        };
+        (0..200).map(of_seed).sum::<u64>() / 200
+    };
+    let (with, without) = (apart(native::has_rested), apart(|_| true));
+    assert!(2 * with <= without, "{with} ms apart in the mean, and {without} without");
+    assert!(!native::has_rested(299_999_999) && native::has_rested(300_000_000));
 }
 
 proptest! {

@@ -43,6 +43,7 @@ struct Answers {
     wakes_parts: u64,
     load_differs: u64,
     move_pays: u64,
+    has_rested: u64,
 }
 
 impl Answers {
@@ -182,6 +183,7 @@ impl differential::Row for Row {
             )
             .into(),
             move_pays: native::move_pays(self.share_here, self.share_there).into(),
+            has_rested: native::has_rested(self.time_ns).into(),
         };
         self
     }
@@ -198,7 +200,7 @@ impl differential::Row for Row {
 
     fn ways(&self, before: &Row) -> Vec<(&'static str, bool)> {
         let Answers { slice_ns, begin_ns, spin_ns, goes_on, rank, prefers, parks, .. } = self.answers;
-        let Answers { wakes_parts, load_differs, move_pays, .. } = self.answers;
+        let Answers { wakes_parts, load_differs, move_pays, has_rested, .. } = self.answers;
         let first_asked = cosched_demand { denied: 0, ..self.demand };
         let baseline = cosched_policy { spin: 2, ..self.policy };
         let (window, was) = (&self.window, &before.window);
@@ -238,6 +240,8 @@ impl differential::Row for Row {
             ("move and lose by it", move_pays > 0 && self.share_here < self.share_there),
             ("move", move_pays > 0),
             ("do not move", move_pays == 0),
+            ("may move again", has_rested > 0),
+            ("stay for a while", has_rested == 0),
         ]
     }
 }

@@ -40,6 +40,7 @@ struct policy_answers {
 	u64 wakes_parts;
 	u64 load_differs;
 	u64 move_pays;
+	u64 has_rested;
 };
 
 struct policy_row {
@@ -93,6 +94,7 @@ int decide_row(struct policy_row *context)
 	answers->load_differs = cosched_load_differs(row.load_here, row.load_there, row.number, row.share_here & 63,
 						      row.message_came != 0);
 	answers->move_pays = cosched_move_pays(row.share_here, row.share_there);
+	answers->has_rested = cosched_has_rested(row.time_ns);
 
 	context->history = row.history;
 	context->window = row.window;

@@ -285,6 +285,12 @@ pub fn move_pays(share_here: u64, share_there: u64) -> bool {
     unsafe { intf::cosched_move_pays(share_here, share_there) != 0 }
 }
 
+/// Whether a task that waits may move again, `since_ns` after it moved from one busy CPU to another.
+pub fn has_rested(since_ns: u64) -> bool {
+    // SAFETY: a pure function of a number.
+    unsafe { intf::cosched_has_rested(since_ns) != 0 }
+}
+
 /// The row of a job that nobody has given one, from 0 to `policy.rows` - 1: the same on all nodes.
 pub fn gang_row_of(policy: &Policy, job: u64) -> u32 {
     // SAFETY: a pure function that reads its first argument.
