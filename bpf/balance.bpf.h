@@ -20,7 +20,7 @@
 enum {
 	BALANCE_INTERVAL_NS	= 100 * 1000 * 1000,	/* on average: else the same CPU would come first for ever */
 	BALANCE_QUEUES		= 4,	/* that one look goes through: tasks that may not move take time too */
-	BALANCE_RETRIES		= 8,	/* at as many ticks: two slices */
+	BALANCE_RETRIES		= 8,	/* looks on end, each at a tick or the next, that find what has just moved */
 };
 
 static bool share_cache(s32 cpu, s32 other)
@@ -242,8 +242,8 @@ __noinline int take_from(u64 queue, struct move_plan *move __arg_nonnull)
 }
 
 /*
- * @cpu takes a task from a busier CPU, if there is one. Less than 0: the one that was found has just moved. A global
- * function: see sum_presence() (groups.bpf.h).
+ * @cpu takes a task from a busier CPU, if any is busier. Less than 0: the task that is to move has just done so. A
+ * global function: see sum_presence() (groups.bpf.h).
  */
 __noinline int take_from_busier(s32 cpu)
 {
@@ -300,8 +300,8 @@ static void look_for_busier(struct cpu_ctx *cctx, u64 now)
 }
 
 /*
- * @cpu may take a task from a busier CPU. If the one that waits there has just moved, this looks again soon: another
- * one waits when that runs.
+ * @cpu may take a task from a busier CPU. If the task that waits there has just moved, @cpu looks again soon. When that
+ * task runs, another task waits.
  */
 static bool pull(struct cpu_ctx *cctx, s32 cpu)
 {

@@ -69,9 +69,9 @@ static inline int cosched_move_pays(u64 share_here, u64 share_there)
 }
 
 /*
- * May a task that waits move again, so long since it moved last? Which one waits when a CPU looks is chance. Of three
- * tasks on two CPUs, the one that has just come would be as likely to go as the one that was there before, and to have
- * a CPU to itself once more.
+ * May a task that waits move again, so long since it moved last? Which task waits when a CPU looks is chance. Say that
+ * two of three tasks share one of two CPUs, and that one of the two has just come. It would be as likely to go as the
+ * other task, and whichever stays has a CPU to itself.
  */
 static inline int cosched_has_rested(u64 since_ns)
 {

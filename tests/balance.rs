@@ -151,9 +151,10 @@ fn a_task_moves_if_it_loses_no_more_than_a_sixteenth_of_its_share() {
     }
 }
 
-/// What each of three tasks on two CPUs has had of a CPU after a minute, in ms. The CPU with one of them looks each 50 to
-/// 150 ms. It takes the one that waits on the other, by `may_move` of the ns since that one moved, or looks again at a
-/// tick. Those two have slices of 20 ms in turn. The means of the loads follow a move in 100 ms.
+/// What each of three tasks on two CPUs has had of a CPU after a minute, in ms. The CPU with a single task looks each 50
+/// to 150 ms. It takes the task that waits on the other CPU if `may_move` says so, given the ns since that task moved.
+/// Else it looks again at a tick. The two tasks there have slices of 20 ms in turn. The means of the loads follow a move
+/// in 100 ms.
 fn three_on_two_cpus(seed: u64, may_move: impl Fn(u64) -> bool) -> [u64; 3] {
     let mut random = Random::new(seed);
     let (mut alone, mut had, mut moved) = (0, [0; 3], [0; 3]);
