@@ -135,8 +135,8 @@ usage() {
 	done
 }
 
-# of SECONDS PID...: sets the array shares to the per cent of a CPU that each has for so long
-of() {
+# thousandths SECONDS PID...: sets the array shares to the thousandths of a CPU that each has for so long
+thousandths() {
 	local before i took=$EPOCHREALTIME
 	ran "${@:2}"
 	before=("${times[@]}")
@@ -144,7 +144,14 @@ of() {
 	ran "${@:2}"
 	took=$((${EPOCHREALTIME/./} - ${took/./}))
 	shares=()
-	for i in "${!times[@]}"; do shares+=($((100 * (times[i] - before[i]) / took))); done
+	for i in "${!times[@]}"; do shares+=($((1000 * (times[i] - before[i]) / took))); done
+}
+
+# of SECONDS PID...: the same in per cent
+of() {
+	local i
+	thousandths "$@"
+	for i in "${!shares[@]}"; do shares[i]=$((shares[i] / 10)); done
 }
 
 # near NAME VALUE EXPECTED: within 5%

@@ -8,15 +8,8 @@
 # 675 in four boots. Before a task stayed for a while where it had come to, it was 635 to 697 in eight. Under EEVDF it
 # was 655 to 680 in four.
 even() {
-	local i at_first share began=${EPOCHREALTIME/./}
-	ran "${hogs[@]}"
-	at_first=("${times[@]}")
-	sleep 10
-	ran "${hogs[@]}"
-	shares=()
-	for i in "${!times[@]}"; do
-		shares+=($((1000 * (times[i] - at_first[i]) / (${EPOCHREALTIME/./} - began))))
-	done
+	local share
+	thousandths 10 "${hogs[@]}"
 	echo "$1: ${shares[*]} thousandths"
 	for share in "${shares[@]}"; do
 		(( share * 100 >= $2 * 96 && share * 100 <= $2 * 104 )) || fail "$1: not $2 each"
